@@ -29,8 +29,7 @@ from kernelease.seeds import PublicSeed
 from kernelease.table.domain import Domain
 from kernelease.table.schema import Schema
 
-# --------------------
-# An object's settings in one line of text.
+# ---- An object's settings in one line of text.
 
 
 def described(value: Any) -> str:
@@ -68,8 +67,7 @@ def _as_by_default(field: Any, part: Any) -> bool:
     return type(part) is type(field.default) and bool(part == field.default)
 
 
-# --------------------
-# The entry in the ledger that paid for a release.
+# ---- The entry in the ledger that paid for a release.
 
 
 @final
@@ -102,8 +100,7 @@ class LedgerEntry(Kind):
         return f"entry {self.number} of ledger {self.ledger}{about}; with it, mu = {self.spent.mu:.4g} in all"
 
 
-# --------------------
-# The certificate.
+# ---- The certificate.
 
 
 _WORDS = (  # convention: by how many of the people they look for attackers find, if they accuse one in 20 wrongly
@@ -146,13 +143,7 @@ class Certificate(Kind):
 
     @classmethod
     def of(
-        cls,
-        measured: Measured,
-        privacy: Privacy,
-        receipt: Receipt,
-        domain: Domain,
-        method: Method,
-        seed: PublicSeed,
+        cls, measured: Measured, privacy: Privacy, receipt: Receipt, domain: Domain, method: Method, seed: PublicSeed
     ) -> "Certificate":
         """What a method's measurements are worth, and what they cost."""
         return cls(
@@ -273,8 +264,7 @@ class Certificate(Kind):
         return "\n".join(lines)
 
 
-# --------------------
-# Measurements: what was measured under a certificate, with or without a fit.
+# ---- Measurements: what was measured under a certificate, with or without a fit.
 
 
 @final
@@ -336,8 +326,7 @@ class Measurements:
             return fit_release(self, settings, watching)
 
 
-# --------------------
-# Contents: measurements and the rows that a fit has made of them. A bundle holds them, a release is asked about them.
+# ---- Contents: measurements, and the rows that a fit has made of them.
 
 
 @final

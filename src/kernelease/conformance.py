@@ -28,10 +28,6 @@ from kernelease.seeds import PublicSeed
 from kernelease.sources.source import LARGEST_BATCH, Source, plain
 from kernelease.table.reading import DAY, MICROSECOND, is_instant, is_number, parse_instant, read_instants
 
-# --------------------
-# What every kernel must satisfy, as a check for those who write one.
-
-
 _NUMBERS = (np.nan, np.inf, -np.inf, -0.0, 0.0, 5e-324, -2.2e-308, 1e-160, 1e150, -1e308, 1.0 + 2.0**-52)
 _OBJECTS: tuple[Any, ...] = (
     *(None, True, 10**400, -(10**400), 1j, np.float32("nan"), np.datetime64("NaT", "s"), object()),
@@ -175,8 +171,7 @@ def _require_of_kernel(holds: bool | np.bool_, kernel: Kernel, sentence: str) ->
         raise AssertionError(f"{type(kernel).__name__}: {sentence}.")
 
 
-# --------------------
-# The conformance suite of feature maps: what privacy rests on, checked for a map that someone just wrote.
+# ---- The conformance suite of feature maps: what privacy rests on, checked for a map that someone just wrote.
 #
 # Run it on rows of your own choosing, never on private ones: its messages name numbers. It is a net, not a proof. It
 # has caught offset cosine features that claim norm 1, phases from a floating-point matrix product, features that go
@@ -365,8 +360,7 @@ def _check_expectation(draws: Sequence[FeatureMap], kernel: Kernel, points: Rows
     _require((excess <= 0.0).all(), f"The mean of φ(x)·φ(y) differs from k(x, y), by {excess.max()} too much.")
 
 
-# --------------------
-# The conformance suite of reduced-set solvers: what a release says about its fit, for a solver someone just wrote.
+# ---- The conformance suite of reduced-set solvers: what a release says about its fit, for a solver someone just wrote.
 
 
 _NOT_A_SOLVERS = (Outcome.SELECTED, Outcome.CONVERTED)
@@ -464,8 +458,7 @@ def _check_outcome(
         _require(gain <= tolerance * size**2, f"Weights that claim to be optimal can be improved by {gain:.3g}.")
 
 
-# --------------------
-# What every source must satisfy, as a check for those who write one.
+# ---- What every source must satisfy, as a check for those who write one.
 
 
 _FAR = 2**62  # in days or microseconds: beyond every instant
@@ -582,8 +575,7 @@ def _require_of_source(holds: bool, source: Source, sentence: str) -> None:
         raise AssertionError(f"{type(source).__name__}: {sentence}.")
 
 
-# --------------------
-# What every kind of block must satisfy.
+# ---- What every kind of block must satisfy.
 
 
 _ROUNDING = 1e-9  # of float64, after a few sums

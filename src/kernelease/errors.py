@@ -55,9 +55,6 @@ __all__ = [
     "nearest",
 ]
 
-# --------------------
-# The exceptions.
-
 
 class KerneleaseError(Exception):
     """Root of the tree: catch this to catch everything that kernelease raises on purpose."""
@@ -125,8 +122,7 @@ class UncertaintyWarning(UserWarning):
     """A number was computed from synthetic rows alone: its error is not counted, or not all of it."""
 
 
-# --------------------
-# Calls that do not fit, and values without their names.
+# ---- Calls that do not fit, and values without their names.
 
 
 Given = ParamSpec("Given")
@@ -207,8 +203,7 @@ def named_only(cls: Named, *, instead: str = "") -> Named:
     return cls
 
 
-# --------------------
-# Checks of declared parameters. They are public, so the messages may show them.
+# ---- Checks of declared parameters. They are public, so the messages may show them.
 
 
 SMALLEST_SCALE, LARGEST_SCALE = 1e-100, 1e100  # the square of a scale, and one over it, is far from under- and overflow
@@ -246,8 +241,7 @@ def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
-# --------------------
-# Typing mistakes: which known word was meant.
+# ---- Typing mistakes: which known word was meant.
 
 
 _LONGEST = 100  # characters; what is longer is no slip of the hand, and slow to compare

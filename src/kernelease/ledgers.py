@@ -42,12 +42,7 @@ from kernelease.privacy.ledger import (
 )
 from kernelease.privacy.sensitivity import Neighbours, Subject
 
-# --------------------------------------------------------------------------------------------------------------
-# Books that live as long as the process, and what is left of a budget, for people to read.
-
-
-# --------------------
-# What is left.
+# ---- What is left.
 
 
 def beyond(receipt: Receipt, before: Sequence[Receipt]) -> str:
@@ -117,8 +112,7 @@ def books_in_html(subject: Subject, cap: Privacy, entries: Sequence[Receipt]) ->
     return html.card("Ledger", html.facts(about), html.grid(("entry", "time", "purpose", "epsilon", "delta"), asked))
 
 
-# --------------------
-# The books.
+# ---- The books.
 
 
 def now() -> str:
@@ -175,8 +169,7 @@ class MemoryLedger:
         return books_in_html(self.subject, self.cap, self.entries)
 
 
-# --------------------------------------------------------------------------------------------------------------
-# The budget ledger as a file: an SQLite database beside the private data.
+# ---- The budget ledger as a file: an SQLite database beside the private data.
 
 
 APPLICATION_ID = 0x6B6C6564  # "kled" in the header of the file
@@ -509,8 +502,7 @@ def _text(name: str, value: object) -> str:
     return value
 
 
-# --------------------
-# A ledger file that is opened where it exists, and else made at the first charge, if its cap was given.
+# ---- A ledger file that is opened where it exists, and else made at the first charge, if its cap was given.
 
 
 @final

@@ -114,10 +114,6 @@ class _Here(Executor):
         return done
 
 
-# --------------------
-# Which machine this is: whether what was computed on two of them must be the same to the bit.
-
-
 ROUNDING = 1e-6  # relative: what another order of additions does to a fit, and far below what matters
 EXACT = 0.0  # nothing: the same program on the same kind of machine adds in the same order
 _LONGEST = 160  # characters in which a kind of machine is named

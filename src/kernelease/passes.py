@@ -28,8 +28,7 @@ from kernelease.privacy.sensitivity import Private
 from kernelease.table.columns.column import MOST_ATOMS, Codes
 from kernelease.table.encode import NarrowColumn, encode_each
 
-# --------------------
-# Groups of columns that cover all wanted sets: counting a group counts all its sets at once.
+# ---- Groups of columns that cover all wanted sets: counting a group counts all its sets at once.
 
 
 MANY = 1000  # sets: from there on the search costs more than it saves (5,995 pairs: 3 s)
@@ -109,8 +108,7 @@ def _best_addition(group: set[int], sizes: tuple[int, ...], left: set[frozenset[
     return max(gains, key=lambda column: (gains[column], -column), default=None)
 
 
-# --------------------
-# How blocks are counted.
+# ---- How blocks are counted.
 
 
 @final
@@ -158,8 +156,7 @@ def _views(blocks: Sequence[Block], sizes: tuple[int, ...]) -> tuple[Codes, ...]
     return tuple(views)
 
 
-# --------------------
-# How blocks are weighed.
+# ---- How blocks are weighed.
 
 
 Grouping: TypeAlias = tuple[int, Integers]  # a column, and the cell of each of its atoms
@@ -235,8 +232,7 @@ def _groupings(block: Block) -> list[Grouping]:
     return [(c, group) for c, group in zip(block.columns, block.groups, strict=True) if group.any()]
 
 
-# --------------------
-# A forest over columns: which pairs would join two of its trees.
+# ---- A forest over columns: which pairs would join two of its trees.
 
 
 @final
@@ -266,8 +262,7 @@ class Forest:
         self._tree[self._tree == other] = one
 
 
-# --------------------
-# Work on many items, in threads.
+# ---- Work on many items, in threads.
 
 
 S = TypeVar("S")
@@ -305,8 +300,7 @@ def spread(work: Callable[[S], T], items: Iterable[S], threads: int) -> Iterator
                 future.cancel()
 
 
-# --------------------
-# Arrays on disk, in a file without a name.
+# ---- Arrays on disk, in a file without a name.
 
 
 Arrays: TypeAlias = tuple[NDArray[Any] | None, ...]
@@ -419,8 +413,7 @@ class Kept:
         return codes, weights
 
 
-# --------------------
-# Encoded rows, read in several passes.
+# ---- Encoded rows, read in several passes.
 
 
 class _Partial(Protocol):

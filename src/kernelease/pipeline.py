@@ -54,8 +54,7 @@ from kernelease.table.expressions.formulas import Analysis
 from kernelease.table.schema import Schema
 from kernelease.table.written import Written
 
-# --------------------
-# The default method: one line of code per case, and its reason.
+# ---- The default method: one line of code per case, and its reason.
 
 
 REACH = 10.0  # lengthscales around 0 to look for rows in. convention: where nothing else is known
@@ -81,8 +80,7 @@ def method_for(domain: Domain, dimension: int) -> Method:
     return Adaptive(points=NormalPoints(dimension=dimension, scale=REACH * widest))
 
 
-# --------------------
-# measure, fit, release.
+# ---- measure, fit, release.
 
 
 PUBLIC_POINTS = 1024  # public rows that a release may use, at most: its measurements then stay near 10 MB

@@ -39,8 +39,7 @@ from kernelease.table.columns.column import Column
 from kernelease.table.domains import TableDomain
 from kernelease.table.schema import Schema
 
-# --------------------
-# Exact statistics: how far two groups of rows are apart, and how two columns go together.
+# ---- Exact statistics: how far two groups of rows are apart, and how two columns go together.
 #
 # All are integers: one row moves each by at most its `Sensitivity`, whatever the order of the rows
 # (docs/proofs/permutation-tests.md).
@@ -253,8 +252,7 @@ def _squares(vectors: Integers) -> Integers:
     return squares
 
 
-# --------------------
-# The same in random orders of the rows.
+# ---- The same in random orders of the rows.
 
 
 @final
@@ -346,8 +344,7 @@ def _orders(codes: Integers, draws: int, generator: np.random.Generator) -> Iter
         yield generator.permutation(codes)
 
 
-# --------------------
-# Which statistic a test of declared columns takes.
+# ---- Which statistic a test of declared columns takes.
 
 
 def group_statistics(columns: Sequence[Column], chosen: Statistic) -> list[GroupStatistic]:
@@ -407,8 +404,7 @@ def _choice(given: Statistic | str) -> Statistic:
         raise ParameterError(f"statistic must be one of {names}, got {given!r}.") from None
 
 
-# --------------------
-# The two tests.
+# ---- The two tests.
 
 
 MOST_DRAWS = 2**16  # orders of the rows: more tell a level apart that nobody asks for

@@ -17,8 +17,7 @@ from rich.text import Text
 
 from kernelease.errors import ParameterError
 
-# --------------------
-# Stages and steps of a long call.
+# ---- Stages and steps of a long call.
 
 
 @runtime_checkable
@@ -96,8 +95,7 @@ class Repeated:
         return f"{self._name} {number} of {self._count}: {name}"
 
 
-# --------------------
-# How much is done, and how long the rest will take: expected times, corrected by those seen since.
+# ---- How much is done, and how long the rest will take: expected times, corrected by those seen since.
 
 
 BELIEF = 0.1  # of the seconds that are expected in all: how much weight they have beside those that were seen
@@ -223,8 +221,7 @@ def in_words(seconds: float | None) -> str:
     return f"about {f'{hours} h ' if hours else ''}{minutes} min left"
 
 
-# --------------------
-# One bar for the whole call, on a terminal and in a notebook; nothing elsewhere.
+# ---- One bar for the whole call, on a terminal and in a notebook; nothing elsewhere.
 
 
 _WIDTH = 30  # characters of the bar: with the name of the longest stage it fits a line of 100

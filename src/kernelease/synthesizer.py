@@ -65,12 +65,7 @@ class Synthesizer:
             raise ParameterError("fit: y must be a column of X; name it with Synthesizer(target=…).")
         declared = self._schema_of(X)
         self.release_ = release(
-            X,
-            schema=declared,
-            privacy=self._promise(),
-            target=self.target,
-            ledger=self.ledger,
-            seed=self.seed,
+            X, schema=declared, privacy=self._promise(), target=self.target, ledger=self.ledger, seed=self.seed
         )
         self._pandas = all(map(is_frame, X.values())) if isinstance(X, Mapping) else is_frame(X)
         return self

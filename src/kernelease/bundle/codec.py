@@ -24,8 +24,7 @@ from kernelease.errors import BundleError
 from kernelease.kernels.discrete import Other
 from kernelease.kinds import Kind, kinds_called, own_kind, place_of
 
-# --------------------
-# Declared types are checked: Python does not do it, and the file may come from a stranger.
+# ---- Declared types are checked: Python does not do it, and the file may come from a stranger.
 
 
 _LARGEST_INTEGER = 2**256  # of a plain number; noisy integers have arrays of their own
@@ -108,8 +107,7 @@ _CHECKS: dict[Any, Any] = {
 }
 
 
-# --------------------
-# Objects to JSON and back.
+# ---- Objects to JSON and back.
 
 
 _HOMES = ("seeds", "kernels", "features", "privacy", "measured", "fit", "methods", "certificate")

@@ -29,8 +29,7 @@ from kernelease.bundle.signing import fingerprint, parse_public_key, public_pem,
 from kernelease.errors import BundleError, ParameterError, ResourceError, SigningError
 from kernelease.strangers import web_refusal
 
-# --------------------
-# Exchanging two names in one step, where the system can.
+# ---- Exchanging two names in one step, where the system can.
 
 
 _SWAP = 2  # RENAME_EXCHANGE of Linux, RENAME_SWAP of macOS
@@ -60,8 +59,7 @@ def exchange(one: Path, other: Path) -> bool:
     raise OSError(number, os.strerror(number), str(one), None, str(other))
 
 
-# --------------------
-# SHA-256 sums of the files, and a signature over the sums.
+# ---- SHA-256 sums of the files, and a signature over the sums.
 #
 # SHA256SUMS has one line per file, sorted by name, as the program sha256sum writes them; it covers every file but
 # itself and its signature. SHA256SUMS.sig is the Ed25519 signature of its bytes. Both can be checked without
@@ -202,8 +200,7 @@ def _parse(data: bytes) -> tuple[dict[str, str], list[str]]:
     return dict(pairs), problems
 
 
-# --------------------
-# The folder or zip.
+# ---- The folder or zip.
 
 
 __all__ = [

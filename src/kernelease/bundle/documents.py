@@ -17,8 +17,7 @@ from kernelease.table.columns.column import Column
 from kernelease.table.domain import Domain
 from kernelease.table.schema import Schema
 
-# --------------------
-# For other tools: Frictionless data package, Croissant, deployments registry.
+# ---- For other tools: Frictionless data package, Croissant, deployments registry.
 
 
 FORMAT = 2  # of every document that is read again
@@ -191,8 +190,7 @@ _CONTEXT = {
 }
 
 
-# --------------------
-# datasheet.md: what a reader should know about a release before relying on it.
+# ---- datasheet.md: what a reader should know about a release before relying on it.
 #
 # It follows what NIST SP 800-226 (Guidelines for Evaluating Differential Privacy Guarantees) asks a publisher to
 # state, from the guarantee down to what the guarantee rests on. All of it comes from the certificate, the schema and

@@ -65,8 +65,7 @@ from kernelease.table.domain import Domain
 from kernelease.table.domains import TableDomain, vector_domain
 from kernelease.table.schema import Schema
 
-# --------------------
-# Saving and loading. A bundle without data.parquet holds measurements that wait to be fitted.
+# ---- Saving and loading. A bundle without data.parquet holds measurements that wait to be fitted.
 
 
 def write(
@@ -311,8 +310,7 @@ def _check_format(content: dict[str, Any], name: str) -> None:
         raise BundleError(f"{name}: format {str(given)[:20]!r} is not one that this kernelease reads ({FORMAT}).")
 
 
-# --------------------
-# Nothing that was paid for is lost, except to `kill -9` and to a power cut.
+# ---- Nothing that was paid for is lost, except to `kill -9` and to a power cut.
 #
 # What can fail is tried before a charge, and signals wait from the charge until the measurements are saved. What
 # fails all the same says what was spent, and where the rest is.

@@ -42,8 +42,7 @@ from kernelease.table.domain import Domain
 from kernelease.table.encode import Encoder
 from kernelease.table.schema import Schema
 
-# --------------------
-# Rows: could the declared columns have them?
+# ---- Rows: could the declared columns have them?
 
 
 def row_problems(table: pa.Table, domain: Domain) -> list[str]:
@@ -77,8 +76,7 @@ def _against(table: pa.Table, schema: Schema, weight: str) -> Iterator[str]:
             yield f"a row breaks the constraint {rule.text!r}"
 
 
-# --------------------
-# Keys of several tables: could their rows belong together?
+# ---- Keys of several tables: could their rows belong together?
 
 
 def key_problems(rows: Mapping[str, pa.Table], tables: Tables) -> list[str]:
@@ -134,8 +132,7 @@ def _keys(rows: pa.Table, name: str) -> Integers:
     return keys
 
 
-# --------------------
-# All checks.
+# ---- All checks.
 
 
 _SLACK = 1 + 1e-9  # for floats that were written in decimal and read again
@@ -530,8 +527,7 @@ def _elsewhere(rounding: float) -> str:
     return _ELSEWHERE if rounding == EXACT else _ELSEWHERE + _OTHER_MACHINE
 
 
-# --------------------
-# Whether what was computed twice is the same: to the bit on one kind of machine, up to rounding on two kinds.
+# ---- Whether what was computed twice is the same: to the bit on one kind of machine, up to rounding on two kinds.
 
 
 def alike(one: Any, other: Any, rounding: float = EXACT) -> bool:

@@ -18,10 +18,6 @@ from kernelease.errors import BudgetError, KerneleaseError, ParameterError, near
 from kernelease.machine import require_memory
 from kernelease.strangers import parse_toml, read_text, web_refusal
 
-# --------------------
-# Exit codes, and what becomes of errors and warnings.
-
-
 FAILED = 1
 """A check failed: `verify` found something that does not hold."""
 WRONG = 2
@@ -125,8 +121,7 @@ def _warnings_in_words() -> Iterator[None]:
                 typer.echo(f"warning: {text}", err=True)
 
 
-# --------------------
-# The `kernelease` command.
+# ---- The `kernelease` command.
 
 
 COMMANDS = (
@@ -204,8 +199,7 @@ class Root(Commands):
 app = typer.Typer(cls=Root, no_args_is_help=True, add_completion=True, pretty_exceptions_enable=False)
 
 
-# --------------------
-# The configuration file: a TOML table per command, whose keys are the names of its options and arguments.
+# ---- The configuration file: a TOML table per command, whose keys are the names of its options and arguments.
 
 
 _NOT_FOR_FILES = ("help", "config", "version", "install_completion", "show_completion")
@@ -283,8 +277,7 @@ def option_names(command: Any) -> dict[str, str]:
     return names
 
 
-# --------------------
-# The command itself.
+# ---- The command itself.
 
 
 def _print_version(wanted: bool) -> None:

@@ -20,12 +20,7 @@ if TYPE_CHECKING:
     from kernelease.table.written import Written
 
 
-# --------------------------------------------------------------------------------------------------------------
-# Options and arguments that several commands share: words, privacy as it is typed, orders, how rows are written.
-
-
-# --------------------
-# Words that options accept. Their meanings are loaded later, so that --help is fast; tests compare the two.
+# ---- Words that options accept. Their meanings are loaded later, so that --help is fast; tests compare the two.
 
 
 SIGNIFICANCE = 0.05  # of tests: that of `kernelease.analysis.inference`
@@ -63,8 +58,7 @@ class RecordEnd(StrEnum):
     LINES = "lines"
 
 
-# --------------------
-# Options and arguments that several commands share.
+# ---- Options and arguments that several commands share.
 
 
 Data: TypeAlias = Annotated[
@@ -134,8 +128,7 @@ SigningKey: TypeAlias = Annotated[
     Path | None, typer.Option("--key", metavar="FILE", help="Sign the bundle with this private key.")
 ]
 PushDown: TypeAlias = Annotated[
-    bool,
-    typer.Option("--push-down", help="Let DuckDB or PostgreSQL count by itself: rows never leave it. Slower."),
+    bool, typer.Option("--push-down", help="Let DuckDB or PostgreSQL count by itself: rows never leave it. Slower.")
 ]
 Overwrite: TypeAlias = Annotated[bool, typer.Option("--overwrite", help="Replace what lies under that name already.")]
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON object, for machines.")]
@@ -159,8 +152,7 @@ Analyses: TypeAlias = Annotated[
 ]
 
 
-# --------------------
-# Many options as one parameter of a command.
+# ---- Many options as one parameter of a command.
 
 
 def spread(
@@ -180,8 +172,7 @@ def spread(
     return wrapped
 
 
-# --------------------
-# How much privacy, as it is typed: epsilon and delta, or what an attacker may do.
+# ---- How much privacy, as it is typed: epsilon and delta, or what an attacker may do.
 
 
 RISK_DELTA = 1e-9  # that of `Privacy.from_risk`: it is not loaded for its help
@@ -273,8 +264,7 @@ def promise(
     return Privacy(epsilon=epsilon, delta=delta, neighbours=neighbours)
 
 
-# --------------------
-# What `measure` and `release` are both asked for.
+# ---- What `measure` and `release` are both asked for.
 
 
 @final
@@ -317,8 +307,7 @@ def takes_order(command: Callable[..., None]) -> Callable[..., None]:
     return spread(command, "order", [*inspect.signature(TypedOrder).parameters.values()], TypedOrder)
 
 
-# --------------------
-# How the rows of a source are written: the keys of [source] in a schema file.
+# ---- How the rows of a source are written: the keys of [source] in a schema file.
 
 
 _TAB = ("tab", "\\t")  # how a tab is typed
@@ -398,8 +387,7 @@ def _read_writing(*, separator: str | None, names: str | None, null: list[str] |
     )
 
 
-# --------------------------------------------------------------------------------------------------------------
-# What the owner lets a draft know.
+# ---- What the owner lets a draft know.
 
 
 @unique

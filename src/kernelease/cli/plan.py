@@ -57,11 +57,7 @@ def plan(
         given = "--analysis" if analysis else "--simulate"
         raise ParameterError(f"{given}: is for one table. Several tables are planned without it: leave it out.")
     privacy = promise(
-        epsilon=epsilon,
-        delta=delta,
-        advantage=advantage,
-        true_positive=true_positive,
-        false_positive=false_positive,
+        epsilon=epsilon, delta=delta, advantage=advantage, true_positive=true_positive, false_positive=false_positive
     )
 
     from kernelease.cli.work.summary import (

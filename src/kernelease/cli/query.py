@@ -26,8 +26,7 @@ def query(
     ] = None,
     *,
     where: Annotated[
-        str | None,
-        typer.Option(metavar="CONDITION", help="Only rows like these: \"age > 30 and sex == 'Female'\"."),
+        str | None, typer.Option(metavar="CONDITION", help="Only rows like these: \"age > 30 and sex == 'Female'\".")
     ] = None,
     by: Annotated[
         str | None,

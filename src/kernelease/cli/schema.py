@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 schema = typer.Typer(no_args_is_help=True, help="Schema files: draft one, check one, or teach them to an editor.")
 
 
-# --------------------
-# `kernelease schema draft`: a schema to begin with, from what the owner lets it know.
+# ---- `kernelease schema draft`: a schema to begin with, from what the owner lets it know.
 
 
 @schema.command("draft")
@@ -48,8 +47,7 @@ def draft_command(
         typer.Option(metavar="EPS", help="Measure bounds of numbers and frequent texts with noise, for this epsilon."),
     ] = None,
     look: Annotated[
-        bool,
-        typer.Option("--look", help="LOOK AT THE PRIVATE ROWS and propose: you decide which lines are public."),
+        bool, typer.Option("--look", help="LOOK AT THE PRIVATE ROWS and propose: you decide which lines are public.")
     ] = False,
     ledger: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The ledger that --private-bounds is charged to.")
@@ -131,8 +129,7 @@ def _write(text: str, out: Path, *, private: bool) -> None:
         raise ParameterError(f"{out} can't be written: {reason}. The draft is on stdout.") from error
 
 
-# --------------------
-# `kernelease schema check` and `json`.
+# ---- `kernelease schema check` and `json`.
 
 
 @schema.command()

@@ -16,8 +16,7 @@ from rich.text import Text
 from kernelease.errors import ParameterError
 from kernelease.progress import SILENT, Progress, shown
 
-# --------------------
-# The terminal.
+# ---- The terminal.
 
 
 _WIDTH = 120  # of what goes to a file or a pipe, so that it is the same everywhere
@@ -102,8 +101,7 @@ def _console(*, stderr: bool) -> Console:
     return console
 
 
-# --------------------
-# Pages for a browser that a command writes beside what it prints.
+# ---- Pages for a browser that a command writes beside what it prints.
 
 
 _OWNER_ALONE, _EVERYBODY = 0o600, 0o666  # who may read: the second as far as the system's mask allows

@@ -38,8 +38,7 @@ from kernelease.privacy.noise import NoiseSource
 from kernelease.privacy.sensitivity import ROUND_UP, ROWS, Subject, block_sensitivity
 from kernelease.table.reading import dense, read_numbers
 
-# --------------------
-# A public grid on which every cell of a column has exactly one place: its number, to three digits.
+# ---- A public grid on which every cell of a column has exactly one place: its number, to three digits.
 #
 # Places of positive numbers are the intervals ((m − 1)·10ᵏ, m·10ᵏ] with 100 < m ≤ 1000, so that a round number is the
 # upper end of its place; negative numbers have the same, mirrored, and zero has a place of its own. Places are
@@ -151,8 +150,7 @@ def _round_width(low: float, high: float, most: int) -> float:
     return next(width for width in widths if (high - low) / width <= most * (1 + 1e-9))
 
 
-# --------------------
-# Bounds of numeric columns, measured with noise and charged.
+# ---- Bounds of numeric columns, measured with noise and charged.
 
 
 Places: TypeAlias = tuple[int, int]  # the first and the last of a stretch
@@ -363,8 +361,7 @@ def _cut(seen: Measurement, counts: Floats, numbers: float) -> int:
     return int(few[-1]) + 1 if len(few) else 0
 
 
-# --------------------
-# Frequent values of text columns, measured with noise and charged: a histogram with a threshold.
+# ---- Frequent values of text columns, measured with noise and charged: a histogram with a threshold.
 #
 # Only values that occur are counted, so their list need not be known. Each count gets discrete Gaussian noise of
 # standard deviation σ, and a value is named if its noisy count reaches T. With Δ₂ the L2 sensitivity of a column's

@@ -37,8 +37,7 @@ from kernelease.table.draft import (
 from kernelease.table.draft import draft as draft_columns
 from kernelease.table.written import Written
 
-# --------------------------------------------------------------------------------------------------------------
-# Schemas to begin with, for a source of private rows.
+# ---- Schemas to begin with, for a source of private rows.
 
 
 @final
@@ -167,12 +166,7 @@ def _of_mu(cap: Privacy, entries: Sequence[Receipt]) -> float:
     return sum(e.counted.mu_squared for e in entries) / cap.total(1).mu_squared
 
 
-# --------------------------------------------------------------------------------------------------------------
-# `ke.draft`: a schema to begin with, from what is public about a table; metadata of the Synthetic Data Vault.
-
-
-# --------------------
-# Metadata of the Synthetic Data Vault: what a table's columns are called and of which kind, without bounds.
+# ---- Metadata of the Synthetic Data Vault: what a table's columns are called and of which kind, without bounds.
 
 
 _INSTANTS = ("%H", "%I", "%M", "%S", "%T", "%X", "%c", "%s", "%f")  # of a format that has a time of day
@@ -255,8 +249,7 @@ def _type(column: Mapping[str, Any]) -> pa.DataType | None:
     return pa.string() if kind == "categorical" else None
 
 
-# --------------------
-# `ke.draft` itself.
+# ---- `ke.draft` itself.
 
 
 @in_words

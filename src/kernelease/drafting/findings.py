@@ -11,8 +11,7 @@ from kernelease.errors import ParameterError
 
 LOOKED_AT = 2**18  # convention: rows in which persons and relations are looked for, which show in fewer
 
-# --------------------
-# One thing that a private look has found.
+# ---- One thing that a private look has found.
 
 
 PRIVATE: Final = "private, for the owner's eyes, not for publication"
@@ -99,8 +98,7 @@ def short(cell: str) -> str:
     return cell if len(cell) <= _LONGEST else cell[: _LONGEST - 1] + "…"
 
 
-# --------------------
-# All that a private look has found.
+# ---- All that a private look has found.
 
 
 _VERDICTS: Final = {
@@ -162,8 +160,7 @@ class Report:
         }
 
 
-# --------------------
-# A private look as a page for a browser.
+# ---- A private look as a page for a browser.
 
 
 COLOURS: Final = {Level.NOTE: "#2a7", Level.LOOK: "#c80", Level.DAMAGE: "#c22"}

@@ -18,8 +18,7 @@ from kernelease.sources.source import DeclaredSource, ManyFiles, Source, check_c
 from kernelease.table.schema import Schema
 from kernelease.table.written import Records, canonical_encoding
 
-# --------------------
-# What a private look says about a CSV file: its encoding, its quotes, its records.
+# ---- What a private look says about a CSV file: its encoding, its quotes, its records.
 
 
 @final
@@ -161,8 +160,7 @@ def _encoding(file: CsvFile) -> Iterator[Finding]:
         )
 
 
-# --------------------
-# The look itself.
+# ---- The look itself.
 
 
 MOST_LOOKED_AT = 2**20  # rows whose cells a release looks at by itself: damage of a format shows in fewer
@@ -217,8 +215,7 @@ def _check_table(source: Source, schema: Schema, delta: float | None) -> Report:
     )
 
 
-# --------------------
-# Several tables: each of them, and how their keys meet.
+# ---- Several tables: each of them, and how their keys meet.
 
 
 def _check_tables(data: Any, tables: Tables, delta: float | None) -> Report:

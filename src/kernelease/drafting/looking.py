@@ -41,8 +41,7 @@ from kernelease.table.schema import Schema
 from kernelease.table.toml import toml_value
 from kernelease.table.written import Written
 
-# --------------------
-# Rounded bounds: they say less about single rows than the smallest and the largest value.
+# ---- Rounded bounds: they say less about single rows than the smallest and the largest value.
 
 
 def outward(low: float, high: float) -> tuple[float, float]:
@@ -83,8 +82,7 @@ def whole_years(first: datetime.date, last: datetime.date) -> tuple[datetime.dat
     return datetime.date(first.year, 1, 1), datetime.date(last.year, 12, 31)
 
 
-# --------------------
-# The draft itself.
+# ---- The draft itself.
 
 
 _NEARLY_ALL = 0.95  # convention: of a column's cells that have one type, so that a few misprints don't hide it

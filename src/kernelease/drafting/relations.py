@@ -34,8 +34,7 @@ from kernelease.table.reading import DAY, MICROSECOND, MOST_DECIMALS, decimals_o
 from kernelease.table.schema import Schema
 from kernelease.table.toml import toml_key
 
-# --------------------
-# Cells as values, and the declared constraints.
+# ---- Cells as values, and the declared constraints.
 
 
 def typed(column: Column, array: pa.Array) -> pa.Array:
@@ -89,8 +88,7 @@ class Rules:
                 )
 
 
-# --------------------
-# Relations, and the rows that they are looked for in.
+# ---- Relations, and the rows that they are looked for in.
 
 
 SPURIOUS = 1e-6  # convention: the chance to propose what rows without any relation show
@@ -224,8 +222,7 @@ def _is_no_accident(rows: int, chance: float, tried: int) -> bool:
     return rows * -math.log(max(chance, SPURIOUS)) >= math.log(tried / SPURIOUS)
 
 
-# --------------------
-# Columns that follow from others.
+# ---- Columns that follow from others.
 
 
 _SIGNS: Mapping[str, Callable[[Floats, Floats], Floats]] = {  # in this order: a total before its parts
@@ -480,8 +477,7 @@ def _written(number: float) -> str:
     return f"{float(f'{number:.12g}'):.15g}"
 
 
-# --------------------
-# NULLs that follow from others, and orders.
+# ---- NULLs that follow from others, and orders.
 
 
 def _nulls(search: _Search) -> Iterator[Relation]:

@@ -130,8 +130,7 @@ def _dates(sources: Mapping[str, Source]) -> dict[str, str]:
     return found
 
 
-# --------------------
-# Which columns are keys: by their names, and by their values.
+# ---- Which columns are keys: by their names, and by their values.
 
 
 def _by_names(columns: Mapping[str, Sequence[str]]) -> list[Link]:
@@ -266,8 +265,7 @@ def _above(table: str, links: Sequence[Link]) -> set[str]:
     return found
 
 
-# --------------------
-# The unit, what hangs on it, and how it is written down.
+# ---- The unit, what hangs on it, and how it is written down.
 
 
 @final

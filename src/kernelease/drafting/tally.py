@@ -39,8 +39,7 @@ from kernelease.table.reading import (
 )
 from kernelease.table.toml import toml_key, toml_value
 
-# --------------------
-# Counting what becomes of the cells of one column.
+# ---- Counting what becomes of the cells of one column.
 
 
 _MOST_DISTINCT = 10_000  # of cells that are remembered; further ones are only counted
@@ -130,8 +129,7 @@ class Tally:
                 self.cells[text] += item["counts"].as_py()
 
 
-# --------------------
-# Findings about one column, from these counts.
+# ---- Findings about one column, from these counts.
 
 
 NULL_SPELLINGS: Final = frozenset(
@@ -319,8 +317,7 @@ def _missing(tally: Tally) -> Iterator[Finding]:
     )
 
 
-# --------------------
-# What a private look says about persons with several rows: those that are declared, and those that seem to be there.
+# ---- What a private look says about persons with several rows: those declared, and those that seem to be there.
 #
 # An identifier is known by its name, or by what its values do. Those of persons with several rows repeat, other
 # columns stay the same within each (a birthday, a sex), and their rows come as persons' rows do: as many of each

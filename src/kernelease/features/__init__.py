@@ -24,13 +24,4 @@ else:
         },
     )
 
-__all__ = [
-    "ClassMoments",
-    "FeatureMap",
-    "Fourier",
-    "HashedNgrams",
-    "KarKarnick",
-    "Nystrom",
-    "OneHot",
-    "RandomBinning",
-]
+__all__ = ["ClassMoments", "FeatureMap", "Fourier", "HashedNgrams", "KarKarnick", "Nystrom", "OneHot", "RandomBinning"]

@@ -9,9 +9,6 @@ from kernelease.errors import ParameterError
 from kernelease.kernels.kernel import as_rows
 from kernelease.kinds import Kind
 
-# --------------------
-# What a feature map is: rows to integer vectors of known norm and diameter.
-
 
 class FeatureMap(Kind, ABC):
     """φ: a row to a vector whose norm and diameter are known before any row is seen.
@@ -82,8 +79,7 @@ class FeatureMap(Kind, ABC):
         """φ of synthetic points, in floats: (m, d) → (m, J)."""
 
 
-# --------------------
-# Numbers to integers on a declared grid: the first thing that happens to a private number.
+# ---- Numbers to integers on a declared grid: the first thing that happens to a private number.
 
 
 LARGEST_STEP = 2**43  # numbers are clamped to ±this many grid steps

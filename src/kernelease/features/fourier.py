@@ -22,8 +22,7 @@ from kernelease.kernels.elementary import sqrt_above, step_below
 from kernelease.kernels.numeric import Radial, ShiftInvariant
 from kernelease.seeds import PublicSeed
 
-# --------------------
-# The unit circle in integers: cosines and sines of 2¹⁶ angles, rounded toward zero.
+# ---- The unit circle in integers: cosines and sines of 2¹⁶ angles, rounded toward zero.
 #
 # Rounding toward zero is what makes cos² + sin² ≤ 1 hold *in integers*, and with it the norm of every Fourier feature
 # map. The table is made of Python integers and `math.isqrt` only, so that it is the same on every machine; a sine of
@@ -89,8 +88,7 @@ def unpack(sums: Integers) -> tuple[Integers, Integers]:
     return (sums - sines) >> 32, sines
 
 
-# --------------------
-# Cosine and sine together, for public points. Private rows use the integer table in `circle`.
+# ---- Cosine and sine together, for public points. Private rows use the integer table in `circle`.
 
 
 CELLS = 2**14  # about so many at a time are quickest: they stay in the processor's cache
@@ -109,8 +107,7 @@ def cosines_and_sines(phases: Floats) -> tuple[Floats, Floats]:
     return scale - 1.0, t * scale
 
 
-# --------------------
-# The feature map.
+# ---- The feature map.
 
 
 _CELLS = 2**15  # phases at hand at once: they stay in the processor's cache

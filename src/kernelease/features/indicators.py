@@ -27,8 +27,7 @@ from kernelease.kernels.elementary import sqrt_above, step_below
 from kernelease.kernels.numeric import Laplace
 from kernelease.seeds import PublicSeed
 
-# --------------------
-# A single 1 in each of some parts: φ(x)·φ(y) is the share of parts in which two rows have theirs in the same place.
+# ---- A single 1 in each of some parts: φ(x)·φ(y) is the share of parts in which two rows have it in the same place.
 
 
 class OneOfEach(FeatureMap):
@@ -67,8 +66,7 @@ class OneOfEach(FeatureMap):
         return 2.0 * self.norm_bound_l1
 
 
-# --------------------
-# One-hot features of categories.
+# ---- One-hot features of categories.
 
 
 Values: TypeAlias = tuple[Hashable, ...]
@@ -135,8 +133,7 @@ class OneHot(OneOfEach):
         return np.multiply(self.integers(points), self.step, dtype=np.float64)
 
 
-# --------------------
-# Random binning features of the Laplace kernel: which cell of a random grid a row falls in.
+# ---- Random binning features of the Laplace kernel: which cell of a random grid a row falls in.
 
 
 Words = NDArray[np.uint64]
@@ -259,8 +256,7 @@ def _mixed(word: Words) -> Words:
     return word ^ (word >> _SHIFTS[2])
 
 
-# --------------------
-# Hashed n-gram features of strings.
+# ---- Hashed n-gram features of strings.
 
 
 Place: TypeAlias = tuple[int, int]  # a bucket and a sign

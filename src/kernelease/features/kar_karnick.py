@@ -75,13 +75,7 @@ class KarKarnick(FeatureMap):
 
     @classmethod
     def random(
-        cls,
-        kernel: BoxKernel,
-        *,
-        features: int,
-        max_degree: int,
-        seed: PublicSeed,
-        clip: float | None = None,
+        cls, kernel: BoxKernel, *, features: int, max_degree: int, seed: PublicSeed, clip: float | None = None
     ) -> Self:
         """J = `features` features of degree at most `max_degree`; `clip` is 1.25·√Σa unless given."""
         taylor = np.array(kernel.taylor, dtype=np.float64)

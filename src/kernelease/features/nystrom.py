@@ -17,8 +17,7 @@ from kernelease.features.feature_map import FeatureMap
 from kernelease.kernels.kernel import Kernel
 from kernelease.kinds import Kind
 
-# --------------------
-# Partial Cholesky factorisation of a Gram matrix: an orthonormal basis of span{k(z₁, ·), …, k(z_M, ·)}, row by row.
+# ---- Partial Cholesky factorisation of a Gram matrix: an orthonormal basis of span{k(z₁, ·), …, k(z_M, ·)}, by rows.
 #
 # The factor G (M × F) has GGᵀ ≈ K; row m holds the coordinates of k(z_m, ·) in the basis b₁ … b_F, and the diagonal
 # of K − GGᵀ is the squared distance of each k(z_m, ·) to the span. Only F columns of K are ever computed.
@@ -150,8 +149,7 @@ def _widened(factor: Floats, limit: int) -> Floats:
     return wider
 
 
-# --------------------
-# The feature map.
+# ---- The feature map.
 
 
 KERNEL_BITS = 40  # k(x, z) is rounded to multiples of 2⁻⁴⁰
@@ -421,8 +419,7 @@ def in_coordinates(values: Floats, basis: Floats, *, triangular: bool) -> Floats
     return turned.T
 
 
-# --------------------
-# More points for a subspace that has been measured: further orthonormal directions, within the diameter it paid for.
+# ---- More points for a subspace that has been measured: further directions, within the diameter it paid for.
 #
 # W of the larger map is lower triangular, so that its first coordinates are those of the smaller map, to the bit:
 #

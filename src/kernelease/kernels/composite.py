@@ -19,9 +19,6 @@ from kernelease.kernels.elementary import product_above, sum_above
 from kernelease.kernels.kernel import Kernel, as_rows, check_same_columns
 from kernelease.kernels.numeric import MOST_COLUMNS, ROUNDING
 
-# --------------------
-# Kernels made of kernels: sums, products, and kernels of some of the columns.
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Composite(Kernel):
@@ -219,8 +216,7 @@ def _check_kernel(owner: str, kernel: object) -> None:
         raise ParameterError(f"{owner}: every part must be a Kernel, got {type(kernel).__name__}.")
 
 
-# --------------------
-# The kernel of encoded rows: a likeness of atoms for each column, multiplied.
+# ---- The kernel of encoded rows: a likeness of atoms for each column, multiplied.
 
 
 @final

@@ -18,8 +18,7 @@ from kernelease.kernels.elementary import sum_above
 from kernelease.kernels.kernel import Kernel, as_rows
 from kernelease.kinds import Kind
 
-# --------------------
-# Kernels of one column of categories, over a declared list of them.
+# ---- Kernels of one column of categories, over a declared list of them.
 #
 # Cells may be anything: strings, numbers, None, NaN, objects that can't be hashed. What is not on the list has a
 # place fixed in advance, so no cell raises, and no category is read from the data.
@@ -204,8 +203,7 @@ def _eigenvalue_tolerance(matrix: Floats) -> float:
     return float(len(matrix) * 2.0**-48 * np.abs(matrix).sum(axis=1).max())
 
 
-# --------------------
-# Kernels of one column of text.
+# ---- Kernels of one column of text.
 
 
 _START, _END = "\x02", "\x03"  # "start of text" and "end of text"

@@ -173,10 +173,6 @@ class DotProduct(BoxKernel):
         np.clip(u, -self.bound, self.bound, out=u)
 
 
-# --------------------
-# Vectors of norm 1 that have a class: embeddings of texts and images.
-
-
 SPHERE_STEPS = 2**16  # of the grid in a radius. limit: sums of products of 4,096 rows are whole numbers below 2⁵³
 MOST_SPHERE_COLUMNS = 1024  # limit: all second moments are half a million numbers
 MOST_CLASSES = 4096  # limit: a mean for each

@@ -17,8 +17,7 @@ import numpy as np
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
 
-# --------------------
-# exp and log made of IEEE-exact operations only, so that a row's value depends on that row alone.
+# ---- exp and log made of IEEE-exact operations only, so that a row's value depends on that row alone.
 
 
 EXP_CUTOFF = 64.0  # exp(−64) < 2e−28, far below every grid that features are rounded to
@@ -95,8 +94,7 @@ def log_positive(y: Floats) -> Floats:
     return exponent * 0.6931471805599453 + (logarithms[index] + series)
 
 
-# --------------------
-# Directed rounding: a bound must stay a bound when it is stored as a float.
+# ---- Directed rounding: a bound must stay a bound when it is stored as a float.
 #
 # A claim such as ‖φ(x)‖ ≤ 1 is proved for integers: Σ v² ≤ L. It must survive the two roundings that turn it into
 # floats, that of `step` and that of the bound, so steps are rounded down and bounds are rounded up. Both are checked

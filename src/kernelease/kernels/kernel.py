@@ -12,8 +12,7 @@ from kernelease.arrays import Floats, Rows, as_float64, block_slices, cell_numbe
 from kernelease.errors import ParameterError
 from kernelease.kinds import Kind
 
-# --------------------
-# Rows, as a kernel takes them.
+# ---- Rows, as a kernel takes them.
 
 
 def as_rows(rows: Any, *, columns: int | None = None) -> Rows:
@@ -59,8 +58,7 @@ def _plain_cell(cell: object) -> object:
     return cell_number(cell, math.inf) if isinstance(cell, (bool, int, float, np.number)) else cell
 
 
-# --------------------
-# What a kernel is, and the bounds that it carries.
+# ---- What a kernel is, and the bounds that it carries.
 
 
 class Kernel(Kind, ABC):
@@ -107,8 +105,7 @@ class Kernel(Kind, ABC):
         return float(np.sqrt((2.0 if self.nonnegative else 4.0) * self.bound))
 
 
-# --------------------
-# All pairs of two sets of rows, block by block, with sums over columns in a fixed order.
+# ---- All pairs of two sets of rows, block by block, with sums over columns in a fixed order.
 #
 # A matrix product may sum in another order when a row is added or dropped, and then changes low bits of *other* rows.
 # Here every pair sees the same elementwise operations in the same order, wherever it stands in the array.

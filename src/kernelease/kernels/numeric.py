@@ -27,10 +27,6 @@ from kernelease.kernels.kernel import (
     sum_over_columns,
 )
 
-# --------------------
-# Kernels of the scaled difference (x − y)/ℓ of numeric rows.
-
-
 MOST_COLUMNS = 4096  # of what a file may ask for: the error of a sum over columns grows with their number
 ROUNDING = 2.0**-53  # relative error of one IEEE operation
 
@@ -163,8 +159,7 @@ class Radial(ShiftInvariant):
         out[...] = self.slope(out)
 
 
-# --------------------
-# Kernels of numeric columns. All are 1 on the diagonal, never negative, and have a spectral law to draw from.
+# ---- Kernels of numeric columns. All are 1 on the diagonal, never negative, and have a spectral law to draw from.
 
 
 _GOLDEN = (1.0 + math.sqrt(5.0)) / 2.0

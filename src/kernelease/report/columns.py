@@ -24,8 +24,7 @@ from kernelease.table.domains import LABEL, LabelledDomain
 from kernelease.table.expressions.terms import spell_name
 from kernelease.table.schema import Schema
 
-# --------------------
-# Each column.
+# ---- Each column.
 
 
 QUANTILES = (0.25, 0.5, 0.75)  # shown of a column of numbers
@@ -149,8 +148,7 @@ def _together(noisy: NoisyBlocks, schema: Schema) -> Iterator[tuple[str, str]]:
             yield column.name, other.name
 
 
-# --------------------
-# Each pair, and where synthetic rows differ from the measurements.
+# ---- Each pair, and where synthetic rows differ from the measurements.
 
 
 MOST_SHOWN = 15  # convention: cells in which rows and measurements disagree, enough to see where
@@ -297,8 +295,7 @@ def _worst(
             }
 
 
-# --------------------
-# Points: vectors as the page shows them.
+# ---- Points: vectors as the page shows them.
 
 
 _PICTURED = 1_000  # convention: points of a picture

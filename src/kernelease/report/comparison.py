@@ -77,8 +77,7 @@ def _related(first: Release, second: Release, column: Column) -> bool:
     return len(declared) == 2 and _alike(*(one.column(column.name) for one in declared))
 
 
-# --------------------
-# Columns: shares of each value, and of ranges of a number.
+# ---- Columns: shares of each value, and of ranges of a number.
 
 
 def _column(first: Release, second: Release, ours: Schema, theirs: Schema, column: Column) -> Iterator[dict[str, Any]]:
@@ -215,8 +214,7 @@ def _mean(first: Release, second: Release, column: Column) -> list[list[Any]] | 
     return [figure(one), figure(other), figure(one - other)]
 
 
-# --------------------
-# Pairs: how strongly columns go together in both.
+# ---- Pairs: how strongly columns go together in both.
 
 
 def _pairs(releases: tuple[Release, Release], shared: list[Column]) -> list[dict[str, Any]]:

@@ -24,8 +24,7 @@ from kernelease.measured.blocks import NoisyBlocks, within
 from kernelease.measured.offsets import Levels, levels_of
 from kernelease.measured.views import Precision
 
-# --------------------
-# Numbers for the page: as short as possible without changing a shown digit.
+# ---- Numbers for the page: as short as possible without changing a shown digit.
 
 
 _DIGITS = 9  # convention: significant ones of a number that the page carries; it shows no more than six of them
@@ -61,8 +60,7 @@ def figure(estimate: Estimate) -> list[Any]:
     return [*shown, 1] if estimate.says_little else shown
 
 
-# --------------------
-# The covariance of all counts of a marginal, in the form that a page can read.
+# ---- The covariance of all counts of a marginal, in the form that a page can read.
 
 
 _LARGEST = 600  # limit: sums of a marginal whose matrix a page carries, 0.7 MB in base64
@@ -192,8 +190,7 @@ def _crossed(one: Sums, other: Sums, variances: Floats) -> Floats:
     return joint.reshape(one.size, other.size).astype(np.float64)
 
 
-# --------------------
-# All marginals of a release, as records.
+# ---- All marginals of a release, as records.
 
 
 def marginal_records(noisy: NoisyBlocks, most: int, evidence: Evidence) -> list[dict[str, Any]]:
@@ -308,8 +305,7 @@ def _map(cells: Integers | None) -> list[int] | bool:
     return True if np.array_equal(cells, np.arange(len(cells))) else cells.tolist()
 
 
-# --------------------
-# Association of two columns: Cramér's V from noisy counts, corrected for noise, with an interval.
+# ---- Association of two columns: Cramér's V from noisy counts, corrected for noise, with an interval.
 
 
 _VISIBLE = 3.0  # standard errors of its count above which a value of a column is a row or column of its own

@@ -48,8 +48,7 @@ from kernelease.sources.opening import open_declared
 from kernelease.table.encode import Encoder
 from kernelease.table.schema import Schema
 
-# --------------------------------------------------------------------------------------------------------------
-# For the owner alone: the private table beside its release. Nothing here is protected: no such page may leave.
+# ---- For the owner alone: the private table beside its release. Nothing here is protected: no such page may leave.
 
 
 MARK = "private"  # what the name of such a page must say
@@ -162,12 +161,7 @@ def _score(models: Any, metrics: Any, rows: Integers, weights: Floats, test: Int
     return float(metrics.accuracy_score(test[:, target], model.predict(test[:, others])))
 
 
-# --------------------------------------------------------------------------------------------------------------
-# The page of a release: one file that carries everything and fetches nothing.
-
-
-# --------------------
-# The guarantee: in words, as a curve of risk, step by step.
+# ---- The guarantee: in words, as a curve of risk, step by step.
 
 
 _RATES = (*(10.0 ** (-4 + step / 50) for step in range(200)), 1.0)  # of false alarms, evenly on a log scale
@@ -234,8 +228,7 @@ def step_records(release: Release) -> list[list[Any]]:
     return [[f"{step.law.value} noise", step.coordinates, number(step.scale, 4)] for step in measured.steps]
 
 
-# --------------------
-# The bundle's own documents, so that the page can check them by itself, and what `verify` says of them.
+# ---- The bundle's own documents, so that the page can check them by itself, and what `verify` says of them.
 
 
 _BY_HAND = frozenset({"data.parquet", "measurements.json", "report.html"})  # never carried: the reader picks them
@@ -272,8 +265,7 @@ def _key(files: Mapping[str, bytes]) -> str | None:
         return None
 
 
-# --------------------
-# All that the page of a release shows, as one JSON object. Nothing in it is private.
+# ---- All that the page of a release shows, as one JSON object. Nothing in it is private.
 
 
 _EMPTY: dict[str, Any] = {
@@ -372,8 +364,7 @@ def _text(value: object) -> str | None:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-# --------------------
-# Writing the page.
+# ---- Writing the page.
 
 
 _ENDINGS = (".html", ".htm")

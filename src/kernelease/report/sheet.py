@@ -9,8 +9,7 @@ from html import escape
 from importlib import resources
 from typing import final
 
-# --------------------
-# The parts that a page is made of: its own style and its own scripts. No code of others is in it.
+# ---- The parts that a page is made of: its own style and its own scripts. No code of others is in it.
 
 
 SCRIPTS = (  # in the order in which they are read: each uses what stands before it
@@ -71,8 +70,7 @@ def _read(name: str) -> str:
     return resources.files("kernelease.report").joinpath("page", name).read_text(encoding="utf-8")
 
 
-# --------------------
-# A sheet: a page of facts and tables in the style of the release explorer, without any script.
+# ---- A sheet: a page of facts and tables in the style of the release explorer, without any script.
 
 
 _WIDE, _HIGH = 240, 14  # units of a bar's drawing: it is as wide as its cell

@@ -10,17 +10,7 @@ if TYPE_CHECKING:
     from kernelease.sources.source import Source
 else:
     __getattr__, __dir__ = front_door(
-        __name__,
-        {
-            "csv_file": "CsvFormat",
-            "opening": "open_declared open_source",
-            "source": "Source",
-        },
+        __name__, {"csv_file": "CsvFormat", "opening": "open_declared open_source", "source": "Source"}
     )
 
-__all__ = [
-    "CsvFormat",
-    "Source",
-    "open_declared",
-    "open_source",
-]
+__all__ = ["CsvFormat", "Source", "open_declared", "open_source"]

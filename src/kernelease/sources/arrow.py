@@ -18,12 +18,7 @@ from kernelease.errors import SourceError
 from kernelease.machine import cores, refuse_shortage
 from kernelease.sources.source import FileSource, FileStamp, Piece, Source, in_turn, plain_schema, plain_type
 
-# --------------------------------------------------------------------------------------------------------------
-# Arrow: files of record batches, objects with an Arrow C stream, and pandas data frames.
-
-
-# --------------------
-# pandas data frames, by rules of our own: its conversion to Arrow raises for some values.
+# ---- pandas data frames, by rules of our own: its conversion to Arrow raises for some values.
 
 
 def is_frame(data: object) -> bool:
@@ -112,8 +107,7 @@ def _said(cell: object) -> str | None:
     return cell.isoformat() if isinstance(cell, datetime.date) and cell == cell else None  # noqa: PLR0124  # NaT
 
 
-# --------------------
-# Arrow: files of record batches (Feather, IPC), and any object in memory with an Arrow C stream.
+# ---- Arrow: files of record batches (Feather, IPC), and any object in memory with an Arrow C stream.
 
 
 _FILE_MAGIC = b"ARROW1"
@@ -244,8 +238,7 @@ def _title(data: Any) -> str:
     return f"a {type(data).__module__.split('.')[0]} {type(data).__name__}"
 
 
-# --------------------------------------------------------------------------------------------------------------
-# Parquet files.
+# ---- Parquet files.
 
 
 _SMALL_DICTIONARY: Final = 2**14  # bytes: values are read as codes of a dictionary that is smaller

@@ -26,8 +26,7 @@ from kernelease.errors import ParameterError, SourceError
 from kernelease.sources.source import FileSource, FileStamp, Piece
 from kernelease.table.written import ENCODINGS, QUOTES, Records, Written, canonical_encoding
 
-# --------------------
-# Some records of a CSV file, as they stand in it.
+# ---- Some records of a CSV file, as they stand in it.
 
 
 Flags: TypeAlias = NDArray[np.bool_]
@@ -89,8 +88,7 @@ def line_ends(text: bytes) -> Integers:
     return np.flatnonzero(np.frombuffer(text, dtype=np.uint8) == ord("\n")) + 1
 
 
-# --------------------
-# Which quotes of a CSV text mean something, and so which newlines end a record.
+# ---- Which quotes of a CSV text mean something, and so which newlines end a record.
 
 
 @unique
@@ -178,8 +176,7 @@ def _one_by_one(quotes: Integers, starts: NDArray[np.bool_], place: Place) -> In
     return np.array(found, dtype=np.int64)
 
 
-# --------------------
-# Cutting a stream of bytes into blocks of whole records, in bounded memory.
+# ---- Cutting a stream of bytes into blocks of whole records, in bounded memory.
 
 
 class Readable(Protocol):
@@ -255,8 +252,7 @@ class RecordReader:
         return kept + (self.quote.encode() if place is Place.QUOTED else b"") + b"\n"
 
 
-# --------------------
-# Records to columns of strings: by Arrow's parser where it agrees with the rules, else by the rules.
+# ---- Records to columns of strings: by Arrow's parser where it agrees with the rules, else by the rules.
 
 
 _FEW: Final = 16  # records that are not worth another try of the fast parser
@@ -311,10 +307,7 @@ class CellParser:
         if arrays is not None:
             return arrays
         regular = looks_regular(block, self.width, self.separator, self.quote)
-        parts = [
-            self._halved(block.where(regular), positions),
-            self._slow(block.where(~regular), positions),
-        ]
+        parts = [self._halved(block.where(regular), positions), self._slow(block.where(~regular), positions)]
         order = np.argsort(np.concatenate([np.flatnonzero(regular), np.flatnonzero(~regular)]))
         return [pa.concat_arrays(pair).take(pa.array(order)) for pair in zip(*parts, strict=True)]
 
@@ -405,8 +398,7 @@ def looks_regular(block: Block, width: int, separator: str, quote: str = '"') ->
     return regular
 
 
-# --------------------
-# How a CSV file is written: all of it declared, none of it guessed.
+# ---- How a CSV file is written: all of it declared, none of it guessed.
 
 
 @final
@@ -480,8 +472,7 @@ def _is_separator(text: str) -> bool:
     return len(text) == 1 and text.isascii() and (text.isprintable() or text == "\t") and text != '"'
 
 
-# --------------------
-# One CSV file as a source.
+# ---- One CSV file as a source.
 
 
 BLOCK_BYTES: Final = 2**20  # read at a time

@@ -37,12 +37,7 @@ from kernelease.table.columns.numeric import Integer, Number
 from kernelease.table.columns.temporal import Date, Datetime
 from kernelease.table.reading import DAY, MICROSECOND
 
-# --------------------------------------------------------------------------------------------------------------
-# PostgreSQL, through ADBC, and cells to atoms in its SQL.
-
-
-# --------------------
-# PostgreSQL, through ADBC.
+# ---- PostgreSQL, through ADBC.
 
 
 _BATCH_BYTES = 2**22  # that the driver fetches at a time
@@ -167,8 +162,7 @@ def _declared(field: pa.Field) -> pa.DataType:
     return pa.decimal128(precision, scale) if 0 < precision <= 38 and scale <= precision else pa.float64()
 
 
-# --------------------
-# Cells to atoms in PostgreSQL.
+# ---- Cells to atoms in PostgreSQL.
 
 
 _KINDS = {
@@ -327,8 +321,7 @@ def _numeric(column: Column, x: str) -> Cell:
     return Cell(kind=Kind.DOUBLE, sql=sql, absent=f"{x} IS NULL OR {x} = 'NaN'", declared="numeric")
 
 
-# --------------------------------------------------------------------------------------------------------------
-# SQLite, through ADBC.
+# ---- SQLite, through ADBC.
 
 
 # A cell of SQLite has a type of its own, and ADBC takes a column's type from its first rows and raises when a later one

@@ -17,8 +17,7 @@ from kernelease.kernels.elementary import exp_table
 from kernelease.kernels.kernel import as_rows
 from kernelease.kernels.numeric import Gaussian
 
-# --------------------------------------------------------------------------------------------------------------
-# Sums of features over rows that live on the GPU, to the bit those of the feature map itself.
+# ---- Sums of features over rows that live on the GPU, to the bit those of the feature map itself.
 
 
 _THREADS = 1024  # of a block: with the circle's table in shared memory, one block fills a multiprocessor
@@ -132,8 +131,7 @@ def _scaled_exponentials() -> Any:
     return cupy().asarray(exp_table() * 2.0**KERNEL_BITS)
 
 
-# --------------------------------------------------------------------------------------------------------------
-# Private rows in a GPU's memory.
+# ---- Private rows in a GPU's memory.
 
 
 @final

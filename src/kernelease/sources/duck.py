@@ -20,8 +20,7 @@ from kernelease.table.columns.numeric import Integer, Number
 from kernelease.table.columns.temporal import Date, Datetime
 from kernelease.table.reading import DAY, MICROSECOND, NUMBER
 
-# --------------------
-# DuckDB: files of it, and relations that are at hand.
+# ---- DuckDB: files of it, and relations that are at hand.
 
 
 _MEMORY = "1GB"  # of the pages that DuckDB keeps; by itself it would take most of the machine's
@@ -165,8 +164,7 @@ def _declared(relation: Any) -> pa.Schema:
     return pa.schema(list(zip(relation.columns, kinds, strict=True)))
 
 
-# --------------------
-# Cells to atoms in DuckDB.
+# ---- Cells to atoms in DuckDB.
 
 
 _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")

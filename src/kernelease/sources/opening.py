@@ -43,9 +43,6 @@ from kernelease.table.columns.numeric import Integer, Number
 from kernelease.table.schema import Schema
 from kernelease.table.written import OF_FILES, OF_TEXTS, Records, shown, unheeded
 
-# --------------------
-# `open_source`.
-
 
 def open_source(
     data: Any,
@@ -224,8 +221,7 @@ def is_spark_frame(data: object) -> bool:
     return sql is not None and isinstance(data, sql.DataFrame)
 
 
-# --------------------
-# Several tables: what was given for each, and how it is opened.
+# ---- Several tables: what was given for each, and how it is opened.
 
 
 SUFFIXES = (".parquet", ".csv", ".csv.gz", ".tsv", ".xlsx", ".feather")  # convention: of a table's file in a folder
@@ -285,8 +281,7 @@ def open_table(data: Any, table: TableOfRecords, *, as_text: bool = True, batch_
     return source
 
 
-# --------------------
-# Public tables: here, and only here, types may be read off values.
+# ---- Public tables: here, and only here, types may be read off values.
 
 
 _EMPTY_IS_NULL = pyarrow.csv.ConvertOptions(strings_can_be_null=True, null_values=[""])

@@ -38,8 +38,7 @@ from kernelease.table.encode import Encoder
 from kernelease.table.reading import is_number
 from kernelease.table.schema import Schema
 
-# --------------------
-# Private rows in parts elsewhere: only sums of integers leave a part.
+# ---- Private rows in parts elsewhere: only sums of integers leave a part.
 
 
 Summing: TypeAlias = Callable[[Any], Iterable[Any]]  # of a layout or a feature map: an array from each part
@@ -134,8 +133,7 @@ def added_up(parts: Iterable[Any], length: int) -> Integers:
     return total
 
 
-# --------------------
-# The protocol: an engine runs a function on each part.
+# ---- The protocol: an engine runs a function on each part.
 
 
 Sums: TypeAlias = Callable[[Task], Iterable[Integers]]

@@ -24,10 +24,7 @@ from kernelease.relational.schema import WEIGHT, TableOfRecords, Tables, sequenc
 from kernelease.seeds import PublicSeed
 from kernelease.sources.opening import given_tables, is_spark_frame, open_declared, open_source, open_table
 from kernelease.sources.partitioned import Partitioned, distant_table, distant_vectors
-from kernelease.sources.source import (
-    Source,
-    check_columns,
-)
+from kernelease.sources.source import Source, check_columns
 from kernelease.table.columns.cells import Celled
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.numeric import ticked
@@ -120,10 +117,6 @@ def private_vectors(data: Any, *, columns: int | None = None, device: str | None
         source = open_source(data)
         return distant_vectors(source) if isinstance(source, Partitioned) else PrivateArray(as_rows(data))
     return PrivateArray(as_rows(data, columns=columns))
-
-
-# --------------------
-# Private rows of several tables: read once each, encoded, grouped by keys, and turned into paths of persons.
 
 
 def private_tables(data: Any, tables: Tables, *, seed: PublicSeed) -> PrivateRows:

@@ -24,8 +24,7 @@ from kernelease.table.reading import as_iso
 from kernelease.table.schema import Schema
 from kernelease.table.written import OF_FILES, OF_TEXTS, Records
 
-# --------------------
-# Arrow arrays in plain types.
+# ---- Arrow arrays in plain types.
 
 
 def plain(array: pa.Array) -> pa.Array:
@@ -95,8 +94,7 @@ def _plain_dictionary(array: pa.DictionaryArray) -> pa.Array:
     return pa.DictionaryArray.from_arrays(indices, dictionary)
 
 
-# --------------------
-# The source.
+# ---- The source.
 
 
 Piece: TypeAlias = Callable[[], Iterable[pa.RecordBatch]]
@@ -218,8 +216,7 @@ def source_columns(source: Source) -> pa.Schema:
     return pa.schema([(column, pa.null()) for column in source.names()]) if declared is None else declared
 
 
-# --------------------
-# A source read through its schema: columns renamed, cells in the usual spelling.
+# ---- A source read through its schema: columns renamed, cells in the usual spelling.
 
 
 @final
@@ -301,12 +298,7 @@ def check_columns(source: Source, schema: Schema) -> None:
         raise
 
 
-# --------------------
-# Sources that are files: finding them, noticing that one has changed, reading several as one.
-
-
-# --------------------
-# Whether a file is still the file that was opened.
+# ---- Whether a file is still the file that was opened.
 
 
 Mark: TypeAlias = tuple[int, int, int] | None  # modification time, size, inode; None: no file, or an empty one
@@ -341,8 +333,7 @@ def _mark(path: Path) -> Mark:
     return (found.st_mtime_ns, found.st_size, found.st_ino) if found.st_size else None
 
 
-# --------------------
-# From a typed path, pattern or folder to files and their kind.
+# ---- From a typed path, pattern or folder to files and their kind.
 
 
 CSV, PARQUET, ARROW, SQLITE, DUCKDB = "CSV", "Parquet", "Arrow", "SQLite", "DuckDB"
@@ -464,8 +455,7 @@ def _files(paths: list[Path], title: str) -> Files:
     return Files(kind=str(kinds.pop()), paths=tuple(found), title=title)
 
 
-# --------------------
-# What file sources share, and several files as one source.
+# ---- What file sources share, and several files as one source.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)

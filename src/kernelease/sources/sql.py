@@ -19,10 +19,6 @@ from kernelease.table.columns.numeric import Integer, Number
 from kernelease.table.columns.temporal import Date, Datetime
 from kernelease.table.reading import parse_number
 
-# --------------------
-# What the databases share: queries, names, and messages that say nothing about a row.
-
-
 _NAME = r'(?:[^\W\d]\w*|"(?:[^"]|"")+")'
 _TABLE = re.compile(rf"{_NAME}(?:\.{_NAME}){{0,2}}")
 
@@ -88,8 +84,7 @@ def failed(description: str) -> SourceError:
     )
 
 
-# --------------------
-# Cells to atoms in SQL: the rules that all engines share, each the twin of a rule in `Column.encode`.
+# ---- Cells to atoms in SQL: the rules that all engines share, each the twin of a rule in `Column.encode`.
 
 
 _EXACT = 2.0**53  # integers below this in size are float64 numbers, and no other integer is rounded to one of them

@@ -18,8 +18,7 @@ from kernelease.sources.source import SAS, SPSS, STATA, FileSource, FileStamp, P
 from kernelease.sources.sql import needs
 from kernelease.table.draft import Described, type_word
 
-# --------------------
-# How SPSS, Stata and SAS write dates: as numbers of seconds, days or milliseconds, told from others by a format.
+# ---- How SPSS, Stata and SAS write dates: as numbers of seconds, days or milliseconds, told from others by a format.
 
 
 _SECOND: Final = 10**6  # in microseconds
@@ -100,8 +99,7 @@ def clock_of(software: str, form: str) -> Clock | None:
     return next((clock for pattern, clock in _CLOCKS[software] if re.fullmatch(pattern, form)), None)
 
 
-# --------------------
-# What a file of SPSS, Stata or SAS says about its columns, before any row is read.
+# ---- What a file of SPSS, Stata or SAS says about its columns, before any row is read.
 
 
 _READERS: Final = {SPSS: "read_sav", STATA: "read_dta", SAS: "read_sas7bdat"}
@@ -273,8 +271,7 @@ def _code(code: Any) -> str:
     return f"{code:g}" if isinstance(code, float) else str(code)
 
 
-# --------------------
-# Files of SPSS, Stata and SAS as sources.
+# ---- Files of SPSS, Stata and SAS as sources.
 
 
 @final
@@ -322,8 +319,7 @@ class StatFile(FileSource):
             yield batch
 
 
-# --------------------
-# Workbooks.
+# ---- Workbooks.
 
 
 Line: TypeAlias = list[Any]  # cells as calamine gives them: "" for an empty one

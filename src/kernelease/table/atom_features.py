@@ -20,8 +20,7 @@ from kernelease.kernels.discrete import Similarity
 from kernelease.kernels.kernel import Kernel
 from kernelease.table.columns.column import MOST_ATOMS, Column
 
-# --------------------
-# How alike two atoms are: by the declaration alone.
+# ---- How alike two atoms are: by the declaration alone.
 
 
 CONTRAST = 0.5  # rows that agree nowhere in a column keep 1 − this of their likeness. convention: a half
@@ -43,8 +42,7 @@ def likeness(column: Column) -> Floats:
     return alike
 
 
-# --------------------
-# Integer features of atoms, with norms that are proved in integers.
+# ---- Integer features of atoms, with norms that are proved in integers.
 
 
 STEPS = 2**8  # of a feature of norm 1. convention: likeness to half a percent, and sums far below 2⁵³
@@ -138,8 +136,7 @@ class PairFeatures:
             yield parts[0] if len(parts) == 1 else np.einsum("na,nb->nab", *parts).reshape(len(codes), -1)
 
 
-# --------------------
-# The default kernel of a table, made from its schema.
+# ---- The default kernel of a table, made from its schema.
 
 
 def atom_kernel(columns: Sequence[Column]) -> Kernel:

@@ -28,8 +28,7 @@ from kernelease.table.expressions.logic import Condition, names_in, parse, parse
 from kernelease.table.expressions.terms import Arithmetic, Extracted, Term, columns_of, numbers, shown, unit_of
 from kernelease.table.reading import MOST_DECIMALS, decimals_of
 
-# --------------------
-# What every derived column is: a declaration, and what it comes to among the columns of a schema.
+# ---- What every derived column is: a declaration, and what it comes to among the columns of a schema.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,8 +119,7 @@ def _written(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-# --------------------
-# The range of a term, from the declared bounds of its columns.
+# ---- The range of a term, from the declared bounds of its columns.
 
 
 Range: TypeAlias = tuple[float, float]
@@ -197,8 +195,7 @@ _COMBINE_RANGES: Mapping[str, Callable[[Range, Range], Range | None]] = {
 }
 
 
-# --------------------
-# Computed columns.
+# ---- Computed columns.
 
 
 _CALENDAR = (1 - _EPOCH, datetime.date.max.toordinal() - _EPOCH)  # the days that Python's dates can hold
@@ -377,8 +374,7 @@ def _decimals_of(term: Term) -> int | None:
     return decimals_of(float(term)) if isinstance(term, int | float) else 0
 
 
-# --------------------
-# Code books: CSV files that list values, and what each of them determines.
+# ---- Code books: CSV files that list values, and what each of them determines.
 
 
 KEY = "codebook"
@@ -467,8 +463,7 @@ def _error(name: str, message: str) -> SchemaError:
     return SchemaError(f"column {name!r}: {message}", path=("columns", name, KEY))
 
 
-# --------------------
-# Determined columns.
+# ---- Determined columns.
 
 
 Value: TypeAlias = str | int | float | bool

@@ -14,8 +14,7 @@ from kernelease.errors import ParameterError
 from kernelease.strangers import DEEPEST, parse_json, read_text
 from kernelease.table.draft import WORDS, Described
 
-# --------------------
-# What a code book says, as a schema has it.
+# ---- What a code book says, as a schema has it.
 
 
 def bound(text: Any, tag: str | None) -> Any:
@@ -36,8 +35,7 @@ def bound(text: Any, tag: str | None) -> Any:
     return int(number) if kind == "integer" and number.is_integer() else number
 
 
-# --------------------
-# A code book that is a CSV file: a line for each column, or a line for each value of a column.
+# ---- A code book that is a CSV file: a line for each column, or a line for each value of a column.
 
 
 Tell: TypeAlias = Callable[[str], None]
@@ -212,8 +210,7 @@ def _code(text: str) -> str:
     return text.split("=", 1)[0].strip().strip("\"'")
 
 
-# --------------------
-# DDI-Codebook: the XML in which data archives describe surveys.
+# ---- DDI-Codebook: the XML in which data archives describe surveys.
 
 
 def read_ddi(text: str) -> dict[str, Described]:
@@ -280,8 +277,7 @@ def _text(element: ElementTree.Element, tag: str) -> str:
     return "" if found is None else (found.text or "").strip()
 
 
-# --------------------
-# Frictionless Table Schema, alone or in a data package.
+# ---- Frictionless Table Schema, alone or in a data package.
 
 
 def read_table_schema(data: Mapping[str, Any]) -> dict[str, Described]:
@@ -319,8 +315,7 @@ def _describe_field(field: Mapping[str, Any]) -> Described:
     )
 
 
-# --------------------
-# JSON Schema: the properties of an object are the columns.
+# ---- JSON Schema: the properties of an object are the columns.
 
 
 def read_json_schema(data: Mapping[str, Any]) -> dict[str, Described]:
@@ -353,8 +348,7 @@ def _describe_property(item: Mapping[str, Any], required: bool) -> Described:
     )
 
 
-# --------------------
-# Recognising which kind of code book a file is.
+# ---- Recognising which kind of code book a file is.
 
 
 def read_dictionary(path: Path, columns: Collection[str] = (), tell: Tell = silently) -> dict[str, Described]:

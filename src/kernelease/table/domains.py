@@ -22,8 +22,7 @@ from kernelease.table.columns.column import Column
 from kernelease.table.domain import Domain
 from kernelease.table.schema import Schema
 
-# --------------------
-# Atoms back to rows, and to rows that keep the declared constraints.
+# ---- Atoms back to rows, and to rows that keep the declared constraints.
 
 
 Flags: TypeAlias = NDArray[np.bool_]
@@ -160,8 +159,7 @@ def lawful_flags(schema: Schema, table: pa.Table) -> Flags:
     return lawful
 
 
-# --------------------
-# The rows of a declared table.
+# ---- The rows of a declared table.
 
 
 @final
@@ -244,8 +242,7 @@ class TableDomain(Domain):
         return table.append_column(self.weight_name, pa.array(np.full(count, 1.0 / count)))
 
 
-# --------------------
-# Rows that have no declared columns: vectors, or any objects that a kernel compares.
+# ---- Rows that have no declared columns: vectors, or any objects that a kernel compares.
 
 
 LABEL = "label"  # the column of released rows that holds the class of a vector. convention

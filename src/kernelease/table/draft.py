@@ -307,10 +307,6 @@ def _datetimes(name: str, values: pa.ChunkedArray, nullable: bool) -> Column:
     return Datetime(name=name, min=low, max=high + datetime.timedelta(seconds=1), nullable=nullable)
 
 
-# --------------------
-# A column as a code book describes it.
-
-
 # What other standards and statisticians call our types.
 WORDS: Final = {
     **dict.fromkeys(("integer", "int", "int64", "year", "count", "discrete"), "integer"),

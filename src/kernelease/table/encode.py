@@ -18,8 +18,7 @@ from kernelease.table.reading import dense, numbers_in
 if TYPE_CHECKING:
     from kernelease.table.schema import Schema
 
-# --------------------
-# Codes of columns, one or two bytes each, batch by batch.
+# ---- Codes of columns, one or two bytes each, batch by batch.
 
 
 NarrowCodes: TypeAlias = NDArray[np.uint8] | NDArray[np.uint16]
@@ -66,8 +65,7 @@ def encode_each(columns: Sequence[NarrowColumn], cells: Sequence[pa.Array]) -> t
     return tuple(column.encode(own) for column, own in zip(columns, cells, strict=True))
 
 
-# --------------------
-# Encoding rows as atoms.
+# ---- Encoding rows as atoms.
 
 
 @final

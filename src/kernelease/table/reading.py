@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
 
-# --------------------
-# What every reader needs from Arrow: dense buffers, bytes, and work per distinct value.
+# ---- What every reader needs from Arrow: dense buffers, bytes, and work per distinct value.
 
 
 Scalar = TypeVar("Scalar", np.float64, np.int64)
@@ -99,8 +98,7 @@ def through_distinct(array: pa.Array, read: Callable[[pa.Array], NDArray[Scalar]
     return values.take(dense(encoded.indices))
 
 
-# --------------------
-# Cells as float64.
+# ---- Cells as float64.
 
 
 NUMBER = r"[ \t\r\n\f\x0b]*[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf|infinity)[ \t\r\n\f\x0b]*"
@@ -193,8 +191,7 @@ def _parse_numbers(texts: pa.Array) -> Floats:
     return values
 
 
-# --------------------
-# Numbers in other notations: decimal commas, thousands separators.
+# ---- Numbers in other notations: decimal commas, thousands separators.
 
 
 DECIMALS = (".", ",")
@@ -265,8 +262,7 @@ def _listed(signs: tuple[str, ...]) -> str:
     return ", ".join(repr(sign) for sign in signs[:-1]) + f" or {signs[-1]!r}"
 
 
-# --------------------
-# Cells as days or microseconds since 1970-01-01 UTC.
+# ---- Cells as days or microseconds since 1970-01-01 UTC.
 
 
 Flags: TypeAlias = NDArray[np.bool_]
@@ -380,8 +376,7 @@ def _parse_instants(texts: pa.Array) -> Integers:
     return ticks
 
 
-# --------------------
-# Dates in other notations.
+# ---- Dates in other notations.
 
 
 MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -491,8 +486,7 @@ def _date_pattern(text: str) -> re.Pattern[str]:
     return re.compile("".join(_PARTS.get(piece, re.escape(piece)) for piece in pieces))
 
 
-# --------------------
-# Persons: their identifiers, and a weight that their rows can share.
+# ---- Persons: their identifiers, and a weight that their rows can share.
 
 
 ROWS_WITHOUT_UNIT = ("drop", "one-unit")
@@ -550,8 +544,7 @@ def _identity(value: object) -> bytes | None:
     return str(value).encode()
 
 
-# --------------------
-# Numbers as they are written: exact decimals, how many digits, short text.
+# ---- Numbers as they are written: exact decimals, how many digits, short text.
 
 
 MOST_DECIMALS = 15  # digits that a float64 holds

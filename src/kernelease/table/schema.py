@@ -21,14 +21,7 @@ from kernelease.strangers import parse_toml, read_text, web_refusal
 from kernelease.table.columns.cells import Celled
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.registry import FILL_IN, column_from_dict, column_to_dict, required_keys
-from kernelease.table.derived import (
-    Computed,
-    Derivation,
-    Derived,
-    Determined,
-    derived_keys,
-    with_codebooks,
-)
+from kernelease.table.derived import Computed, Derivation, Derived, Determined, derived_keys, with_codebooks
 from kernelease.table.expressions.formulas import Analysis
 from kernelease.table.expressions.logic import Condition, names_in, parse
 from kernelease.table.expressions.terms import shown
@@ -36,8 +29,7 @@ from kernelease.table.reading import MOST_ROWS_PER_UNIT, ROWS_WITHOUT_UNIT, comm
 from kernelease.table.toml import locate, toml_key, toml_value
 from kernelease.table.written import Records, Written
 
-# --------------------
-# A declared column from the table of a schema file: measured, computed or determined.
+# ---- A declared column from the table of a schema file: measured, computed or determined.
 
 
 DERIVED: tuple[type[Computed] | type[Determined], ...] = (Computed, Determined)
@@ -81,8 +73,7 @@ def _check_keys(name: str, kind: type[Derived], body: Mapping[str, object]) -> N
             raise SchemaError(f"column {name!r}: {kind.key} needs {key}. Add it.", path=("columns", name))
 
 
-# --------------------
-# The structure: all derived columns and rules, in the order in which they are applied.
+# ---- The structure: all derived columns and rules, in the order in which they are applied.
 
 
 @final
@@ -208,8 +199,7 @@ def _null_error(name: str, message: str) -> SchemaError:
     return SchemaError(f"column {name!r}: {message}", path=("columns", name, "null_when"))
 
 
-# --------------------
-# The schema.
+# ---- The schema.
 
 
 NEIGHBOURS = ("replace-one", "add-remove")

@@ -10,8 +10,7 @@ from typing import Any, Final, final
 from kernelease.errors import ParameterError, SchemaError, nearest
 from kernelease.table.reading import DateFormat, Numerals
 
-# --------------------
-# What one record of a CSV file is.
+# ---- What one record of a CSV file is.
 
 
 @unique
@@ -26,8 +25,7 @@ class Records(StrEnum):
     LINES = "lines"
 
 
-# --------------------
-# The table [source].
+# ---- The table [source].
 
 
 # Encodings in which a comma, a quote and a newline are the bytes that they are in ASCII, whatever stands before them:

@@ -21,10 +21,6 @@ if TYPE_CHECKING:
     from kernelease.cli.work.questions import Answer, Asking
 
 
-# --------------------------------------------------------------------------------------------------------------
-# Estimates as tables for people and as records for programs.
-
-
 def record(answer: "Answer", level: float) -> dict[str, Any]:
     """What goes into JSON: `groups` of estimates, or for a cross-table `rows`, `columns` and `cells`. No NaN.
 
@@ -142,8 +138,7 @@ def _remarks(estimates: Mapping[str, Estimate]) -> list[str]:
     return list(remarks)
 
 
-# --------------------------------------------------------------------------------------------------------------
-# Questions of `kernelease query` to a release of vectors: columns are x0, x1 and so on, and a place is its numbers.
+# ---- Questions to a release of vectors: columns are x0, x1 and so on, and a place is its numbers.
 
 
 def vector_answer(name: str, asked: "Asking") -> Estimate | Groups:

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from kernelease.answers.release import Release
 
 
-# --------------------
-# Every question: what it is about, and which method of a release answers it.
+# ---- Every question: what it is about, and which method of a release answers it.
 
 
 Answer: TypeAlias = "Estimate | Groups | Regression | RegressionGroups | EstimateTable"
@@ -184,11 +183,7 @@ QUESTIONS: dict[str, Question] = {
     "entropy": Question(least=1, most=1, example="a column: entropy ward", answer=_method("entropy")),
     "crosstab": Question(least=2, most=2, example="two columns: crosstab sex income", answer=_crosstab, listed=True),
     "correlation": Question(
-        least=2,
-        most=2,
-        example="two columns: correlation age hours",
-        answer=_method("correlation"),
-        listed=True,
+        least=2, most=2, example="two columns: correlation age hours", answer=_method("correlation"), listed=True
     ),
     "regression": Question(
         least=1, most=1, example='a formula: regression "hours ~ age + sex"', answer=_method("regression")
@@ -227,8 +222,7 @@ QUESTIONS: dict[str, Question] = {
 """By name, in the order in which they are listed."""
 
 
-# --------------------
-# Reading a question as it is typed.
+# ---- Reading a question as it is typed.
 
 
 _CALL = re.compile(r"\s*([\w-]+)\s*\((.*)\)\s*", re.DOTALL)

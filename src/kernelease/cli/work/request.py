@@ -81,13 +81,7 @@ class Request:
             overwrite=typed.overwrite,
         )
         return cls(
-            data=data,
-            query=typed.query,
-            source=source,
-            schema=schema,
-            privacy=promised,
-            ledger=ledger,
-            order=order,
+            data=data, query=typed.query, source=source, schema=schema, privacy=promised, ledger=ledger, order=order
         )
 
     def look_at_format(self, *, accept_damage: bool) -> str:

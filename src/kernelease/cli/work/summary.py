@@ -34,12 +34,7 @@ from kernelease.privacy.ledger import Ledger
 from kernelease.report import sheet
 from kernelease.table.schema import Schema
 
-# --------------------------------------------------------------------------------------------------------------
-# What was made, as facts for people and fields for machines. All of it is in the bundle, too.
-
-
-# --------------------
-# Which solver makes rows of measurements.
+# ---- Which solver makes rows of measurements.
 
 
 def solved_by(method: Method, *, components: int | None, steps: int | None, goal: float | None) -> Method:
@@ -54,8 +49,7 @@ def solved_by(method: Method, *, components: int | None, steps: int | None, goal
     return method
 
 
-# --------------------
-# A report of the owner's private look, on the screen.
+# ---- A report of the owner's private look, on the screen.
 
 
 _COLOURS = {Level.NOTE: "green", Level.LOOK: "yellow", Level.DAMAGE: "red"}
@@ -70,8 +64,7 @@ def show(screen: Screen, report: Report) -> None:
         typer.secho(text, fg=_COLOURS[level], bold=level is Level.DAMAGE)
 
 
-# --------------------
-# The summary of a release or a fit.
+# ---- The summary of a release or a fit.
 
 
 def show_bundle(
@@ -185,8 +178,7 @@ def attacker_fields(rates: dict[float, float]) -> dict[str, float]:
     return {f"{rate:g}": power for rate, power in rates.items()}
 
 
-# --------------------------------------------------------------------------------------------------------------
-# What a plan prints, as tables, JSON and a page.
+# ---- What a plan prints, as tables, JSON and a page.
 
 
 _NOISE: Final = ("cells", "noise of a count", "noise of a share")
@@ -385,8 +377,7 @@ def _distances(schema: Schema, errors: MarginalErrors) -> list[tuple[str, str]]:
     return [(schema.names[column], number(error)) for column, error in errors.one_way.items()]
 
 
-# --------------------
-# The demonstration: a table that nobody has, and its release.
+# ---- The demonstration: a table that nobody has, and its release.
 
 
 SCHEMA = """\

@@ -17,8 +17,7 @@ from kernelease.errors import ParameterError, SchemaError, nearest
 from kernelease.table.columns.column import MOST_ATOMS, NULL_LABEL, Codes, Column
 from kernelease.table.reading import read_numbers
 
-# --------------------
-# Cutting a range of legal values into cells.
+# ---- Cutting a range of legal values into cells.
 
 
 FEWEST = 4  # cells with points: one for each end, and at least two for what lies between
@@ -207,8 +206,7 @@ def log_cuts(low: Fraction, high: Fraction, cells: int) -> tuple[decimal.Decimal
         return next(apart, tuple(exact))
 
 
-# --------------------
-# Texture: cells that follow from noisy counts, and the grids that values within them lie on.
+# ---- Texture: cells that follow from noisy counts, and the grids that values within them lie on.
 
 
 @final
@@ -254,8 +252,7 @@ class Texture:
 _WHOLE = 1.0 + 1e-9  # of shares that were added up in floats
 
 
-# --------------------
-# Columns whose atoms are cells of a declared range, and those whose cells are whole ticks of it.
+# ---- Columns whose atoms are cells of a declared range, and those whose cells are whole ticks of it.
 
 
 MOST_CELLS = 256  # where `cells` is not declared
@@ -602,8 +599,7 @@ class Stepped(Celled):
         return np.asarray(self.low + self._drawn_levels(cells, generator) * self.tick, dtype=np.int64)
 
 
-# --------------------
-# Combs: which of some grids a number lies on.
+# ---- Combs: which of some grids a number lies on.
 
 
 @final

@@ -26,10 +26,6 @@ from kernelease.table.reading import (
     through_distinct,
 )
 
-# --------------------
-# Columns whose atoms are a declared list of values.
-
-
 Value: TypeAlias = str | int
 
 OTHER_LABEL = "__other__"
@@ -299,8 +295,7 @@ class Ordinal(Required):
         raise self.error("values", f"{literal!r} is not one of the declared values.{self._near(literal)}")
 
 
-# --------------------
-# Hierarchies: values in public groups. With other columns only the groups are counted.
+# ---- Hierarchies: values in public groups. With other columns only the groups are counted.
 
 
 MOST_VALUES = 65_536  # of a hierarchy, `other` and NULL among them: two bytes tell them apart
@@ -402,14 +397,10 @@ def _order(names: tuple[str, ...]) -> tuple[Integers, Integers, tuple[int, ...]]
     return groups, by_group, tuple(np.argsort(by_group).tolist())
 
 
-# --------------------
-# Yes and no.
+# ---- Yes and no.
 
 
-WORDS = {
-    **dict.fromkeys((b"false", b"f", b"no", b"n"), 0.0),
-    **dict.fromkeys((b"true", b"t", b"yes", b"y"), 1.0),
-}
+WORDS = {**dict.fromkeys((b"false", b"f", b"no", b"n"), 0.0), **dict.fromkeys((b"true", b"t", b"yes", b"y"), 1.0)}
 
 
 @final
@@ -495,8 +486,7 @@ def _parse(texts: pa.Array) -> Floats:
     return np.where(np.isnan(numbers), np.array(words, dtype=np.float64), numbers)
 
 
-# --------------------
-# Text.
+# ---- Text.
 
 
 @final

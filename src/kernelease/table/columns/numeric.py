@@ -38,8 +38,7 @@ from kernelease.table.reading import (
     read_numbers,
 )
 
-# --------------------
-# Numbers as comparisons take them.
+# ---- Numbers as comparisons take them.
 
 
 def number_keys(array: Any) -> Any:
@@ -63,8 +62,7 @@ def is_finite(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST
 
 
-# --------------------
-# Integers and numbers.
+# ---- Integers and numbers.
 
 
 LARGEST_INTEGER = 2**53  # up to here a float64 is exact, so integers that arrive as floats or text lose nothing
@@ -548,8 +546,7 @@ def _int64(array: pa.Array) -> Integers:
     return values.astype(np.int64, copy=False)
 
 
-# --------------------
-# Numbers whose cells may follow from noisy counts: which they are, and in which ticks they are laid.
+# ---- Numbers whose cells may follow from noisy counts: which they are, and in which ticks they are laid.
 
 
 Numeric: TypeAlias = Integer | Number

@@ -183,10 +183,6 @@ def _split(text: str, sign: str) -> Iterator[str]:
     yield part
 
 
-# --------------------
-# Analyses that are promised before anything is measured: models, and averages by group.
-
-
 MOST_TOGETHER = 4  # limit: columns that are ever counted together
 MODELS = ("regression", "logistic", "poisson")
 _MODEL = re.compile(rf"\s*(?:({'|'.join(MODELS)})\s+)?(.*~.*)", re.DOTALL)

@@ -37,8 +37,7 @@ from kernelease.table.expressions.terms import (
     written,
 )
 
-# --------------------
-# Conditions, and how they are joined: true, false, or not known.
+# ---- Conditions, and how they are joined: true, false, or not known.
 
 
 class Condition(ABC):
@@ -130,8 +129,7 @@ def _within(part: Condition) -> str:
     return f"({part})" if isinstance(part, Joined) else str(part)
 
 
-# --------------------
-# The single tests of the language.
+# ---- The single tests of the language.
 
 
 _COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {
@@ -245,8 +243,7 @@ def _check_alike(left: Column, right: Column) -> None:
         )
 
 
-# --------------------
-# Parsing: from a text to the tree of its condition.
+# ---- Parsing: from a text to the tree of its condition.
 
 
 DEEPEST = 100  # parentheses, negations and signs within each other

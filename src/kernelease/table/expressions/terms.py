@@ -16,8 +16,7 @@ from kernelease.arrays import Floats
 from kernelease.errors import ParameterError, is_encodable
 from kernelease.table.columns.column import Column
 
-# --------------------
-# The words of a condition.
+# ---- The words of a condition.
 
 
 LONGEST = 10_000  # characters of a condition
@@ -129,8 +128,7 @@ def unreadable(message: str) -> ParameterError:
     return ParameterError(f"{message}. {_EXAMPLE}")
 
 
-# --------------------
-# Arithmetic on float64 that carries a bound on its rounding error.
+# ---- Arithmetic on float64 that carries a bound on its rounding error.
 
 
 Flags: TypeAlias = NDArray[np.bool_]
@@ -210,8 +208,7 @@ _COMPARE: Mapping[str, Callable[[Floats, Flags], Flags]] = {
 }
 
 
-# --------------------
-# The terms: a column, a value, or numbers computed from them.
+# ---- The terms: a column, a value, or numbers computed from them.
 
 
 Literal: TypeAlias = str | int | float | bool
