@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Sequence
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 
@@ -22,17 +22,14 @@ class SeededNoise:
 
     __slots__ = ("_generator", "seed")
 
+    private: ClassVar[bool] = False
+
     def __init__(self, seed: int) -> None:
         self.seed = seed
         self._generator = np.random.default_rng(seed)
 
     def __repr__(self) -> str:
         return f"SeededNoise({self.seed}) (NOT PRIVATE)"
-
-    @property
-    def private(self) -> bool:
-        """False."""
-        return False
 
     def gaussian(self, scale: float, size: int) -> Integers:
         """Rounded Gaussian numbers."""
@@ -56,10 +53,7 @@ class SeededNoise:
 class Silence:
     """No noise at all; it refuses the scales that the samplers refuse."""
 
-    @property
-    def private(self) -> bool:
-        """False."""
-        return False
+    private: ClassVar[bool] = False
 
     def gaussian(self, scale: float, size: int) -> Integers:
         """Zeros."""

@@ -8,7 +8,7 @@ from kernelease.analysis.estimate import Target
 from kernelease.answers.reading import evidence_of
 from kernelease.estimate.marginal import tabulation
 from kernelease.measured.offsets import levels_of
-from kernelease.report.marginals import Solved, _every, marginal_records, solve
+from kernelease.report.marginals import Solved, every_marginal, marginal_records, solve
 from tests.report import releases
 
 MADE = {
@@ -34,7 +34,7 @@ def _far(marginal, solved: Solved) -> float:
 @pytest.mark.parametrize("name", MADE)
 def test_every_marginal_is_solved_as_python_solves_it(name: str) -> None:
     noisy = MADE[name]().measurements.measured
-    marginals = [one for rounds in _every(noisy, levels_of(noisy)) for one in rounds]
+    marginals = [one for rounds in every_marginal(noisy, levels_of(noisy)) for one in rounds]
     assert len(marginals) > 3
     for marginal in marginals:
         solved = solve(marginal)

@@ -63,7 +63,7 @@ def query(
     quotes (docs/expressions.md). A formula is written hours ~ age + sex, and a stratum "age < 40: 0.6". Answers come
     from the noisy measurements, with an interval that holds the truth as often as it says.
     """
-    from kernelease.cli.work.questions import QUESTIONS, Asking, compare_groups, read_by, read_question, refuse
+    from kernelease.cli.work.questions import Asking, answer, compare_groups, read_by, read_question, refuse
 
     name, about = read_question(question, operands or [])
     columns = None if by is None else read_by(by)
@@ -77,7 +77,7 @@ def query(
     asked = Asking(
         release=load_table(bundle), about=tuple(about), where=where, by=columns, of=whose, estimate=estimate.value
     )
-    answer = compare_groups(QUESTIONS[name].answer(asked), minus, over)
+    found = compare_groups(answer(name, asked), minus, over)
     fields: dict[str, Any] = {"query": name, "of": about, "where": where, "by": by, "minus": minus, "over": over}
-    fields |= {"target": of.value, "estimate": estimate.value, "level": level, **record(answer, level)}
-    Screen(json=as_json, quiet=quiet).result(fields, *show(answer, level, parts=parts))
+    fields |= {"target": of.value, "estimate": estimate.value, "level": level, **record(found, level)}
+    Screen(json=as_json, quiet=quiet).result(fields, *show(found, level, parts=parts))

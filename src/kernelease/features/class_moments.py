@@ -16,7 +16,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 
@@ -65,6 +65,11 @@ class ClassMoments(FeatureMap):
     kernel: LabelledSphere
     pooled: bool = False
     projection: Integers | None = field(default=None, repr=False)
+
+    step: ClassVar[float] = 1.0 / (2.0 * SQUARE * SPHERE_STEPS**2)
+    """1/(58·G²): rows on the sphere then have norm 1, up to the rounding of the weights."""
+    block_rows: ClassVar[int] = _BLOCK
+    """4,096: their sums are matrix products of whole numbers below 2⁵³."""
 
     def __post_init__(self) -> None:
         if self.projection is None:
@@ -125,11 +130,6 @@ class ClassMoments(FeatureMap):
         return SQUARE**2 * SPHERE_STEPS**2 * (2 * SPHERE_STEPS**2 + self.mean_factor**2)
 
     @property
-    def step(self) -> float:
-        """1/(58·G²): rows on the sphere then have norm 1, up to the rounding of the weights."""
-        return 1.0 / (2.0 * SQUARE * SPHERE_STEPS**2)
-
-    @property
     def norm_bound(self) -> float:
         """R."""
         return sqrt_above(self.squared_limit * Fraction(self.step) ** 2)
@@ -149,11 +149,6 @@ class ClassMoments(FeatureMap):
     def diameter_l1(self) -> float:
         """Twice the norm."""
         return 2.0 * self.norm_bound_l1
-
-    @property
-    def block_rows(self) -> int:
-        """4,096: their sums are matrix products of whole numbers below 2⁵³."""
-        return _BLOCK
 
     def integers(self, rows: Rows) -> Integers:
         """The count, sums and second moments that a row adds: (n, d + 1) → (n, J)."""

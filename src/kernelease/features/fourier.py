@@ -4,7 +4,7 @@ import functools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Self, final
+from typing import ClassVar, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -141,6 +141,11 @@ class Fourier(FeatureMap):
     resolution: tuple[float, ...]
     turns: NDArray[np.uint64] = field(init=False, repr=False)  # frequencies in turns per grid step, in units of 2⁻⁶⁴
 
+    norm_bound: ClassVar[float] = 1.0
+    """1: cos² + sin² ≤ 1 for each pair of table entries."""
+    diameter: ClassVar[float] = 2.0
+    """2: two rows half a turn apart at each frequency have opposite features."""
+
     def __post_init__(self) -> None:
         frequencies = np.array(self.frequencies, dtype=np.float64)
         resolution = checked_resolution(self.resolution, "Fourier")
@@ -220,16 +225,6 @@ class Fourier(FeatureMap):
     def amplitude(self) -> float:
         """Of each wave: 1/√(J/2), rounded down."""
         return RADIUS * self.step
-
-    @property
-    def norm_bound(self) -> float:
-        """1: cos² + sin² ≤ 1 for each pair of table entries."""
-        return 1.0
-
-    @property
-    def diameter(self) -> float:
-        """2: two rows half a turn apart at each frequency have opposite features."""
-        return 2.0
 
     @property
     def norm_bound_l1(self) -> float:

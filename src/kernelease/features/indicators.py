@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
-from typing import Self, TypeAlias, final
+from typing import ClassVar, Self, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,11 @@ class OneOfEach(FeatureMap):
 
     __slots__ = ()
 
+    norm_bound: ClassVar[float] = 1.0
+    """1: one place in each part."""
+    diameter: ClassVar[float] = sqrt_above(2)
+    """√2: inner products are shares of equal parts, never negative."""
+
     @property
     @abstractmethod
     def parts(self) -> int:
@@ -44,16 +49,6 @@ class OneOfEach(FeatureMap):
     def step(self) -> float:
         """1/√c, rounded down."""
         return step_below(self.parts)
-
-    @property
-    def norm_bound(self) -> float:
-        """1: one place in each part."""
-        return 1.0
-
-    @property
-    def diameter(self) -> float:
-        """√2: inner products are shares of equal parts, never negative."""
-        return sqrt_above(2)
 
     @property
     def norm_bound_l1(self) -> float:
@@ -290,6 +285,11 @@ class HashedNgrams(FeatureMap):
     signed: bool = False
     seed: PublicSeed = field(default_factory=PublicSeed)
 
+    step: ClassVar[float] = 1.0 / _UNIT
+    """2⁻²⁰."""
+    norm_bound: ClassVar[float] = 1.0
+    """1: ⌊c·2²⁰/‖c‖⌋ has a sum of squares of at most 2⁴⁰."""
+
     def __post_init__(self) -> None:
         if self.n < 1 or self.max_length < 1:
             raise ParameterError(
@@ -302,16 +302,6 @@ class HashedNgrams(FeatureMap):
     def dimension(self) -> int:
         """J = `buckets`."""
         return self.buckets
-
-    @property
-    def step(self) -> float:
-        """2⁻²⁰."""
-        return 1.0 / _UNIT
-
-    @property
-    def norm_bound(self) -> float:
-        """1: ⌊c·2²⁰/‖c‖⌋ has a sum of squares of at most 2⁴⁰."""
-        return 1.0
 
     @property
     def diameter(self) -> float:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum, unique
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -185,6 +185,9 @@ class Nystrom(FeatureMap):
     reserve: float = 0.0
     _matrix_norm: float = field(init=False)
 
+    step: ClassVar[float] = 2.0**-STEP_BITS
+    """2⁻²⁶."""
+
     def __post_init__(self) -> None:
         if self.points.ndim != 2 or self.matrix.shape != (len(self.points),) * 2 or not 0.0 < self.stretch < math.inf:
             raise ParameterError("Nystrom: needs points (F, d), a matrix (F, F) and a positive, finite stretch.")
@@ -270,11 +273,6 @@ class Nystrom(FeatureMap):
     def dimension(self) -> int:
         """F: number of points that span the subspace."""
         return len(self.points)
-
-    @property
-    def step(self) -> float:
-        """2⁻²⁶."""
-        return 2.0**-STEP_BITS
 
     @property
     def change_of_basis(self) -> Floats:

@@ -8,7 +8,7 @@ rows that this part has admitted. A composite of composites works the same way, 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 
@@ -237,6 +237,8 @@ class AtomProduct(Kernel):
     _bound: float = field(init=False, repr=False, compare=False)
     _tables: tuple[Floats, ...] = field(init=False, repr=False, compare=False)
 
+    lipschitz: ClassVar[float | None] = None
+
     def __post_init__(self) -> None:
         check_tuple("AtomProduct: columns", self.columns, 1, 4096)
         given: tuple[object, ...] = self.columns
@@ -255,10 +257,6 @@ class AtomProduct(Kernel):
     @property
     def nonnegative(self) -> bool:
         return all(bool((table >= 0.0).all()) for table in self._tables)
-
-    @property
-    def lipschitz(self) -> float | None:
-        return None
 
     def evaluation_error(self, columns: int) -> float:
         return self._product.evaluation_error(columns)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Final, final
+from typing import ClassVar, Final, final
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -41,6 +41,8 @@ class Categorical(Kernel):
     values: tuple[Hashable, ...]
     _codes: dict[Hashable, int] = field(init=False, repr=False, compare=False)
 
+    lipschitz: ClassVar[float | None] = None
+
     def __post_init__(self) -> None:
         check_tuple(f"{type(self).__name__}: values", self.values, 1, 2**31)
         try:
@@ -58,10 +60,6 @@ class Categorical(Kernel):
     @abstractmethod
     def unknown(self) -> int:
         """The code of cells outside the list."""
-
-    @property
-    def lipschitz(self) -> float | None:
-        return None
 
     def evaluation_error(self, columns: int) -> float:
         return 0.0  # a look-up
@@ -99,17 +97,12 @@ class Kronecker(Categorical):
            [0., 0., 1.]])
     """
 
+    bound: ClassVar[float] = 1.0
+    nonnegative: ClassVar[bool] = True
+
     @property
     def unknown(self) -> int:
         return len(self.values)
-
-    @property
-    def bound(self) -> float:
-        return 1.0
-
-    @property
-    def nonnegative(self) -> bool:
-        return True
 
     def gram(self, x: Rows, y: Rows) -> Floats:
         return np.equal.outer(self.codes(x), self.codes(y)).astype(np.float64)
@@ -225,21 +218,13 @@ class Spectrum(Kernel):
     n: int = 3
     max_length: int = 256
 
+    bound: ClassVar[float] = 1.0
+    nonnegative: ClassVar[bool] = True
+    lipschitz: ClassVar[float | None] = None
+
     def __post_init__(self) -> None:
         check_integer("Spectrum: n", self.n, 1, 32)
         check_integer("Spectrum: max_length", self.max_length, 1, 4096)
-
-    @property
-    def bound(self) -> float:
-        return 1.0
-
-    @property
-    def nonnegative(self) -> bool:
-        return True
-
-    @property
-    def lipschitz(self) -> float | None:
-        return None
 
     def evaluation_error(self, columns: int) -> float:
         # a·b, a·a and b·b are exact integers, (a·a)(b·b) < (4096 + 64)⁴ < 2⁵³ too; then one root and one quotient.

@@ -4,7 +4,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 
@@ -93,6 +93,8 @@ class Polynomial(BoxKernel):
     degree: int
     offset: float = 1.0
 
+    bound: ClassVar[float] = 1.0
+
     def __post_init__(self) -> None:
         BoxKernel.__post_init__(self)
         check_integer("Polynomial: degree", self.degree, 1, MOST_DEGREE)
@@ -104,10 +106,6 @@ class Polynomial(BoxKernel):
         constant, linear = self.offset / (1.0 + self.offset), 1.0 / (1.0 + self.offset)
         p = self.degree
         return tuple(math.comb(p, q) * constant ** (p - q) * linear**q for q in range(p + 1))
-
-    @property
-    def bound(self) -> float:
-        return 1.0
 
     @property
     def nonnegative(self) -> bool:
@@ -198,22 +196,14 @@ class LabelledSphere(Kernel):
     dimension: int
     classes: tuple[Hashable, ...]
 
+    bound: ClassVar[float] = 1.0
+    nonnegative: ClassVar[bool] = True
+    lipschitz: ClassVar[float | None] = None  # the class is no number
+
     def __post_init__(self) -> None:
         check_integer("LabelledSphere: dimension", self.dimension, 1, MOST_SPHERE_COLUMNS)
         check_tuple("LabelledSphere: classes", self.classes, 1, MOST_CLASSES)
         Kronecker(values=self.classes)  # refuses what is not distinct
-
-    @property
-    def bound(self) -> float:
-        return 1.0
-
-    @property
-    def nonnegative(self) -> bool:
-        return True
-
-    @property
-    def lipschitz(self) -> float | None:
-        return None  # the class is no number
 
     def evaluation_error(self, columns: int) -> float:
         # x·y has a product and d − 1 sums relative to Σ|x_j·y_j| ≤ 1; 1 + u, a half, a square add 3; one to spare.

@@ -4,7 +4,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 
@@ -41,6 +41,8 @@ class ShiftInvariant(Kernel):
 
     lengthscale: float | tuple[float, ...]
 
+    bound: ClassVar[float] = 1.0
+
     def __post_init__(self) -> None:
         each = self.lengthscale if isinstance(self.lengthscale, tuple) else (self.lengthscale,)
         check_tuple(f"{type(self).__name__}: lengthscale", each, 1, MOST_COLUMNS)
@@ -58,10 +60,6 @@ class ShiftInvariant(Kernel):
     @abstractmethod
     def unit_frequencies(self, generator: np.random.Generator, count: int, dimension: int) -> Floats:
         """`frequencies` at ℓ = 1: (count, dimension)."""
-
-    @property
-    def bound(self) -> float:
-        return 1.0
 
     def admit(self, rows: Rows) -> Floats:
         return finite_numbers(as_rows(rows))
@@ -105,6 +103,8 @@ class ShiftInvariant(Kernel):
 class Radial(ShiftInvariant):
     """A mixture of Gaussian kernels of different widths: a function of t = scale·‖(x − y)/ℓ‖²."""
 
+    nonnegative: ClassVar[bool] = True
+
     @property
     @abstractmethod
     def scale(self) -> float:
@@ -122,10 +122,6 @@ class Radial(ShiftInvariant):
     @abstractmethod
     def slope(self, t: Floats) -> Floats:
         """−(1/r)·∂k/∂r at r = ‖(x − y)/ℓ‖, so that ∂k/∂y = slope·(x − y)/ℓ²."""
-
-    @property
-    def nonnegative(self) -> bool:
-        return True
 
     @property
     def lipschitz(self) -> float | None:
@@ -175,13 +171,8 @@ class Gaussian(Radial):
     array([[0.687, 0.687]])
     """
 
-    @property
-    def scale(self) -> float:
-        return 0.5
-
-    @property
-    def unit_lipschitz(self) -> float:
-        return math.exp(-0.5)  # r·exp(−r²/2) is largest at r = 1
+    scale: ClassVar[float] = 0.5
+    unit_lipschitz: ClassVar[float] = math.exp(-0.5)  # r·exp(−r²/2) is largest at r = 1
 
     def evaluation_error(self, columns: int) -> float:
         return EXP_ERROR + self.argument_error(columns) / 2  # |exp(−t(1 + η)) − exp(−t)| ≤ η·t·exp(−t), at most η/e
@@ -207,9 +198,7 @@ class Laplace(ShiftInvariant):
     array([[0.223, 0.223]])
     """
 
-    @property
-    def nonnegative(self) -> bool:
-        return True
+    nonnegative: ClassVar[bool] = True
 
     @property
     def lipschitz(self) -> float | None:
@@ -245,13 +234,8 @@ class Matern32(Radial):
     array([[0.558, 0.558]])
     """
 
-    @property
-    def scale(self) -> float:
-        return 3.0
-
-    @property
-    def unit_lipschitz(self) -> float:
-        return math.sqrt(3.0) * math.exp(-1.0)  # −∂k/∂r = √3·s·exp(−s), largest at s = 1
+    scale: ClassVar[float] = 3.0
+    unit_lipschitz: ClassVar[float] = math.sqrt(3.0) * math.exp(-1.0)  # −∂k/∂r = √3·s·exp(−s), largest at s = 1
 
     def evaluation_error(self, columns: int) -> float:
         # s = √t has relative error η/2 + 2⁻⁵³ and moves k by that times s²·exp(−s) ≤ 0.55; then two roundings of k ≤ 1.
@@ -280,14 +264,9 @@ class Matern52(Radial):
     array([[0.604, 0.604]])
     """
 
-    @property
-    def scale(self) -> float:
-        return 5.0
-
-    @property
-    def unit_lipschitz(self) -> float:
-        # −∂k/∂r = (√5/3)(s + s²)·exp(−s), largest where s² = s + 1: at the golden ratio, whose s + s² is its cube.
-        return math.sqrt(5.0) / 3.0 * _GOLDEN**3 * math.exp(-_GOLDEN)
+    scale: ClassVar[float] = 5.0
+    # −∂k/∂r = (√5/3)(s + s²)·exp(−s), largest where s² = s + 1: at the golden ratio, whose s + s² is its cube.
+    unit_lipschitz: ClassVar[float] = math.sqrt(5.0) / 3.0 * _GOLDEN**3 * math.exp(-_GOLDEN)
 
     def evaluation_error(self, columns: int) -> float:
         # As Matern32, with (s² + s³)·exp(−s)/3 ≤ 0.61, and seven roundings in the factor and its product.

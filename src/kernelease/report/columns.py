@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,15 @@ from kernelease.features.class_moments import ClassMoments
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.measured.embeddings import NoisyEmbedding, NoisyEmbeddings
 from kernelease.measured.offsets import Levels, declared_levels, levels_of
-from kernelease.report.marginals import atom_cells, figure, number, numbers, shown_marginals, strength_record
+from kernelease.report.marginals import (
+    atom_cells,
+    every_marginal,
+    figure,
+    number,
+    numbers,
+    share_record,
+    strength_record,
+)
 from kernelease.table.columns.cells import Celled, Stepped
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.listed import Hierarchy
@@ -89,17 +97,13 @@ def _cells(column: Celled) -> dict[str, Any]:
     spacing = column.tick if isinstance(column, Stepped) else getattr(column, "spacing", None)
     told: dict[str, Any] = {"low": _exact(low), "spacing": spacing, "top": _exact(high[-1:])[0]}
     if spacing is None:
-        return {**told, "points": column.points, "slips": _slips(column, low, high)}
+        cells = np.arange(len(low))
+        return {
+            **told,
+            "points": column.points,
+            "slips": [np.flatnonzero(column.encode(pa.array(ends)) != cells).tolist() for ends in (low, high)],
+        }
     return told if np.array_equal(low, high) else {**told, "high": _exact(high)}
-
-
-def _slips(column: Celled, low: Floats, high: Floats) -> list[list[int]]:
-    """Cells whose least value, by a rounding of its last digit, is read into the cell before; and so at the upper end.
-
-    The page has to place the same values into the same cells.
-    """
-    cells = np.arange(len(low))
-    return [np.flatnonzero(column.encode(pa.array(ends)) != cells).tolist() for ends in (low, high)]
 
 
 def _exact(values: Floats) -> list[float | int]:
@@ -211,7 +215,9 @@ def _smallest(answers: Answers) -> tuple[int | None, int | None]:
     """The smallest group that every column can show, and that half of the pairs can."""
     limits = [sorted(one.smallest for one in _of(answers, count) if one.smallest is not None) for count in (1, 2)]
     alone, together = limits
-    return _about(alone[-1]) if alone else None, _about(together[len(together) // 2]) if together else None
+    rarest = alone[-1:], together[len(together) // 2 :][:1]
+    first, second = (_two_digits(one[0], math.ceil) if one else None for one in rarest)
+    return first, second
 
 
 _TWO_SIDED = 1.96  # convention: standard errors of a 95 % interval
@@ -219,6 +225,16 @@ _TWO_SIDED = 1.96  # convention: standard errors of a 95 % interval
 
 def _of(answers: Answers, count: int) -> list[Answerable]:
     return [item for item in answers.items if len(item.columns) == count]
+
+
+def _two_digits(rows: float, rounded: Callable[[float], int]) -> int:
+    """A number of rows to two digits.
+
+    >>> _two_digits(251.2, math.ceil), _two_digits(7.4, round)
+    (260, 7)
+    """
+    unit: int = 10 ** max(0, math.floor(math.log10(max(rows, 1.0))) - 1)
+    return unit * rounded(rows / unit)
 
 
 def _percent(share: float) -> str:
@@ -231,16 +247,6 @@ def _percent(share: float) -> str:
     return f"{100.0 * share:.{digits}f} %"
 
 
-def _about(rows: float) -> int:
-    """A number of rows to two digits, rounded up.
-
-    >>> _about(251.2), _about(7.1)
-    (260, 8)
-    """
-    unit: int = 10 ** max(0, math.floor(math.log10(max(rows, 1.0))) - 1)
-    return unit * math.ceil(rows / unit)
-
-
 def synthetic_shares(marginal: MeasuredMarginal, codes: Integers, weights: Floats) -> Floats:
     """How the synthetic rows are distributed over the cells: (cells,)."""
     cells = np.zeros(len(codes), dtype=np.int64)
@@ -250,29 +256,26 @@ def synthetic_shares(marginal: MeasuredMarginal, codes: Integers, weights: Float
     return shares
 
 
-def disagreements(noisy: NoisyBlocks, schema: Schema, codes: Integers, weights: Floats) -> dict[str, Any]:
+def disagreements(noisy: NoisyBlocks, codes: Integers, weights: Floats) -> dict[str, Any]:
     """Where the rows are furthest from the noisy counts, in standard errors; and how far on the whole.
 
     The noise alone puts one cell in twenty beyond two standard errors, so that the mean square, which it makes 1, says
     more than the worst cell. Variances are bounds from above: what is said to stand out does.
     """
-    found = list(_compared(noisy, schema, codes, weights))
+    found = list(_compared(noisy, codes, weights))
     scores = np.concatenate([item[2] for item in found])
     ranked = sorted(_worst(found, levels_of(noisy)), key=lambda cell: -abs(cell["z"]))[:MOST_SHOWN]
     return {"cells": len(scores), "mean_square": number(float(np.mean(scores**2))), "worst": ranked}
 
 
 def _compared(
-    noisy: NoisyBlocks, schema: Schema, codes: Integers, weights: Floats
+    noisy: NoisyBlocks, codes: Integers, weights: Floats
 ) -> Iterator[tuple[MeasuredMarginal, tuple[Floats, Floats], Floats]]:
     """Each marginal with the counts of the rows and the estimated ones, and their distance in standard errors."""
-    levels = levels_of(noisy)
-    for size in (1, 2):
-        for columns in itertools.combinations(range(len(schema)), size):
-            for marginal in shown_marginals(noisy, columns, levels)[:1]:
-                rows = synthetic_shares(marginal, codes, weights) * noisy.rows
-                scores = (rows - marginal.counts) / np.sqrt(np.maximum(marginal.variances(), 1e-12))
-                yield marginal, (rows, marginal.counts), scores
+    for marginal, *_ in every_marginal(noisy, levels_of(noisy)):
+        rows = synthetic_shares(marginal, codes, weights) * noisy.rows
+        scores = (rows - marginal.counts) / np.sqrt(np.maximum(marginal.variances(), 1e-12))
+        yield marginal, (rows, marginal.counts), scores
 
 
 def _worst(
@@ -333,18 +336,8 @@ def points_worth(points: dict[str, Any]) -> dict[str, list[str]] | None:
     found = points["accuracy"]
     if found is None or not found["sample"]:
         return None
-    good = f"means of smooth functions, as exact as a sample of about {_round(found['sample']):,} real rows"
+    good = f"means of smooth functions, as exact as a sample of about {_two_digits(found['sample'], round):,} real rows"
     return {"good": [good], "bad": ["single vectors: no row is a person"]}
-
-
-def _round(rows: float) -> int:
-    """Two digits.
-
-    >>> _round(4849.0), _round(7.4)
-    (4800, 7)
-    """
-    unit: int = 10 ** max(0, math.floor(math.log10(max(rows, 1.0))) - 1)
-    return unit * round(rows / unit)
 
 
 def principal_axes(rows: Floats, weights: Floats) -> tuple[Floats, Floats, Floats]:
@@ -396,7 +389,7 @@ def _classes(release: Release) -> tuple[list[dict[str, Any]] | None, Any]:
     return [
         {
             "name": name,
-            "share": numbers(_limits(float(value) / total, _TWO_SIDED * error / total)),
+            "share": share_record(float(value) / total, _TWO_SIDED * error / total),
             "rows": number(float(share)),
         }
         for name, value, share in zip(names, values, rows, strict=True)
@@ -408,11 +401,6 @@ def _class_shares(stage: NoisyEmbedding) -> tuple[Floats, float]:
     assert isinstance(stage.feature_map, ClassMoments)
     found = stage.feature_map.moments(stage.mean)
     return found.shares, float(found.errors[0]) * stage.sigma
-
-
-def _limits(value: float, margin: float) -> tuple[float, float, float]:
-    centre = min(max(value, 0.0), 1.0)
-    return centre, max(0.0, centre - margin), min(1.0, centre + margin)
 
 
 def _point_cells(release: Release) -> Rows:

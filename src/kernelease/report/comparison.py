@@ -15,7 +15,15 @@ from kernelease.estimate.marginal import MeasuredMarginal, tabulation
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.measured.offsets import levels_of
 from kernelease.measured.views import common_coarsening
-from kernelease.report.marginals import atom_cells, figure, number, numbers, shown_marginals, strength_record
+from kernelease.report.marginals import (
+    atom_cells,
+    figure,
+    number,
+    numbers,
+    share_record,
+    shown_marginals,
+    strength_record,
+)
 from kernelease.table.columns.cells import Celled
 from kernelease.table.columns.column import Column
 from kernelease.table.expressions.terms import spell_name
@@ -146,15 +154,10 @@ def _bars(column: Column, groups: list[Integers]) -> list[list[int]]:
         common = common_coarsening(*groups)[0][groups[0]]
         return [np.flatnonzero(common == cell).tolist() for cell in range(int(common.max()) + 1)]
     last = atoms - column.nullable
-    cuts = [atom for atom in range(last) if atom == 0 or _cut_at(groups, atom)]
+    cuts = [atom for atom in range(last) if atom == 0 or all(group[atom] != group[atom - 1] for group in groups)]
     step = max(1, math.ceil(len(cuts) / _BARS))
     runs = [list(range(start, end)) for start, end in itertools.pairwise([*cuts[::step], last])]
     return [*runs, [last]] if column.nullable else runs
-
-
-def _cut_at(groups: list[Integers], atom: int) -> bool:
-    """Whether both releases begin another cell here."""
-    return all(group[atom] != group[atom - 1] for group in groups)
 
 
 def _marked(columns: list[dict[str, Any]]) -> int:
@@ -181,8 +184,8 @@ def _value(bar: list[int], first: Share, second: Share, *, laplace: bool) -> dic
     difference, error = first[0] - second[0], math.hypot(first[1], second[1])
     return {
         "atoms": bar,
-        "first": _limits(*first, factor),
-        "second": _limits(*second, factor),
+        "first": share_record(first[0], factor * first[1]),
+        "second": share_record(second[0], factor * second[1]),
         "difference": numbers((difference, difference - factor * error, difference + factor * error)),
         "error": error,
         "laplace": laplace,
@@ -198,12 +201,6 @@ def _share(marginal: MeasuredMarginal, cells: Integers) -> Share:
     share = float(values[0]) / rows
     variance = covariance[0, 0] - 2.0 * share * covariance[0, 1] + share**2 * covariance[1, 1]
     return share, math.sqrt(max(0.0, float(variance))) / rows
-
-
-def _limits(value: float, error: float, factor: float) -> list[float | int | None]:
-    """A share and its interval, moved and cut to what a share can be."""
-    centre = min(max(value, 0.0), 1.0)
-    return numbers((centre, max(0.0, centre - factor * error), min(1.0, centre + factor * error)))
 
 
 def _mean(first: Release, second: Release, column: Column) -> list[list[Any]] | None:

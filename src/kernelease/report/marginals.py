@@ -52,6 +52,12 @@ def packed(values: Floats) -> str:
     return base64.b64encode(np.asarray(values, dtype="<f4").tobytes()).decode()
 
 
+def share_record(value: float, margin: float) -> list[float | int | None]:
+    """A share and its interval, moved and cut to what a share can be."""
+    centre = min(max(value, 0.0), 1.0)
+    return numbers((centre, max(0.0, centre - margin), min(1.0, centre + margin)))
+
+
 def figure(estimate: Estimate) -> list[Any]:
     """Value and 95 % interval; then, where there is any, whether it says little, and what must be known of it."""
     shown: list[Any] = numbers((estimate.value, *estimate.interval()))
@@ -201,7 +207,7 @@ def marginal_records(noisy: NoisyBlocks, most: int, evidence: Evidence) -> list[
     in the order of their rounds: an answer looks at all of them.
     """
     levels = levels_of(noisy)
-    every = [[_record(one, levels, evidence) for one in rounds] for rounds in _every(noisy, levels)]
+    every = [[_record(one, levels, evidence) for one in rounds] for rounds in every_marginal(noisy, levels)]
     sent, used = [], 0
     for records in sorted(every, key=lambda records: (len(records[0]["columns"]), _length(records))):
         if any("counts" not in record for record in records) or used + _length(records) > most:
@@ -211,7 +217,8 @@ def marginal_records(noisy: NoisyBlocks, most: int, evidence: Evidence) -> list[
     return sent
 
 
-def _every(noisy: NoisyBlocks, levels: Levels) -> Iterator[tuple[MeasuredMarginal, ...]]:
+def every_marginal(noisy: NoisyBlocks, levels: Levels) -> Iterator[tuple[MeasuredMarginal, ...]]:
+    """The marginals of every column, then of every pair, with all rounds that measured them."""
     for size in (1, 2):
         for columns in itertools.combinations(range(noisy.width), size):
             if rounds := shown_marginals(noisy, columns, levels):
@@ -336,16 +343,11 @@ def association(marginal: MeasuredMarginal, level: float = CONFIDENCE) -> Associ
 
     None where a column has but one value that can be seen.
     """
-    if min(marginal.shape) < 2:
-        return None
-    rows = float(marginal.counts.sum())
-    finest = marginal.finest
-    if finest is None:
+    if min(marginal.shape) < 2 or (finest := marginal.finest) is None:
         return None
     counts, variance = finest.counts(marginal.counts)
-    return association_of(
-        counts.reshape(marginal.shape), marginal.shares.reshape(marginal.shape), rows, variance, level
-    )
+    counted, shares = counts.reshape(marginal.shape), marginal.shares.reshape(marginal.shape)
+    return association_of(counted, shares, float(marginal.counts.sum()), variance, level)
 
 
 def association_of(
@@ -361,8 +363,8 @@ def association_of(
     margins = fitted.sum(axis=1), fitted.sum(axis=0)
     left, right = (_residual(margin) for margin in margins)
     squares = float(((left @ (table / rows) @ right.T) ** 2).sum())
-    spread = [part @ np.diag(np.bincount(cells).astype(float)) @ part.T for part, cells in ((left, merged[0]),)]
-    spread += [right @ np.diag(np.bincount(merged[1]).astype(float)) @ right.T]
+    pairs = zip((left, right), merged, strict=True)
+    spread = [part @ np.diag(np.bincount(cells).astype(float)) @ part.T for part, cells in pairs]
     noise = variance / rows**2
     mean = noise * math.prod(float(np.trace(part)) for part in spread)
     second_moment = noise**2 * math.prod(float((part**2).sum()) for part in spread)

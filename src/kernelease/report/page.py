@@ -24,7 +24,7 @@ from kernelease.arrays import Floats, Integers
 from kernelease.bundle.container import PUBLIC_KEY, SIGNATURE, SUMS, read_bundle, sums_file
 from kernelease.bundle.saving import documents, holds_rows, read_contents
 from kernelease.bundle.signing import fingerprint, parse_public_key, short_fingerprint
-from kernelease.bundle.verify import Finding, findings, on_trust
+from kernelease.bundle.verify import findings, on_trust
 from kernelease.certificate import NOT_PROMISED, Certificate
 from kernelease.errors import BundleError, ParameterError, SigningError
 from kernelease.measured.blocks import NoisyBlocks
@@ -246,16 +246,16 @@ def seal_record(files: Mapping[str, bytes]) -> dict[str, Any]:
         "key": _key(files),
         "by_hand": sorted(by_hand),
         "findings": [
-            {"check": item.check, "holds": item.holds, "detail": item.detail, "open": _is_open(item, files)}
+            {
+                "check": item.check,
+                "holds": item.holds,
+                "detail": item.detail,
+                "open": (item.holds and item.check == "signature" and SIGNATURE not in files),
+            }
             for item in found
         ],
         "on_trust": list(on_trust(found, refit=False)),
     }
-
-
-def _is_open(item: Finding, files: Mapping[str, bytes]) -> bool:
-    """Whether nothing speaks against it, and nothing for it: a bundle that nobody signed."""
-    return item.holds and item.check == "signature" and SIGNATURE not in files
 
 
 def _key(files: Mapping[str, bytes]) -> str | None:
@@ -285,6 +285,11 @@ _SAMPLED = 10_000  # limit: cells of such rows, so that a wide table leaves room
 def contents(release: Release, *, bundle: str) -> dict[str, Any]:
     """What the page says of a release; `bundle` is where it lies, for commands to copy."""
     known = release.measurements.measured.neighbours is Neighbours.REPLACE_ONE
+    weights = np.maximum(release.weights, 0.0)
+    count = min(SAMPLE, max(1, _SAMPLED // release.table.num_columns), release.table.num_rows)
+    generator = np.random.default_rng(0)
+    chosen = np.sort(generator.choice(len(weights), count, p=weights / weights.sum()))
+    told = _written(release.rows.take(pa.array(chosen)))
     about: dict[str, Any] = {
         "title": "Vectors" if release.schema is None else release.measurements.domain.name,
         "bundle": bundle,
@@ -295,7 +300,7 @@ def contents(release: Release, *, bundle: str) -> dict[str, Any]:
         "notices": list(release.measurements.notices),
         "promise": promise_record(release),
         "steps": step_records(release),
-        "sample": _sample(release),
+        "sample": {"names": told["names"], "rows": told["sample"]},
     }
     content = about | _of_table(release)
     if isinstance(release.measurements.measured, NoisyBlocks) and release.schema is not None:
@@ -322,7 +327,7 @@ def _of_table(release: Release) -> dict[str, Any]:
         "pairs": pairs,
         "worth": worth(answers, pairs),
         "means": mean_records(release, schema),
-        "disagreements": disagreements(measured, schema, codes, release.weights),
+        "disagreements": disagreements(measured, codes, release.weights),
         "marginals": [],  # they come last, and take what room is left
     }
 
@@ -335,16 +340,6 @@ def tables_record(release: TablesRelease) -> dict[str, Any]:
         for name, table in release.tables.items()
     ]
     return {"title": " and ".join(release.tables), "tables": about, "person": str(root.key)}
-
-
-def _sample(release: Release) -> dict[str, Any]:
-    """Rows drawn by their weights from a fixed public seed, as text; NULL is None."""
-    weights = np.maximum(release.weights, 0.0)
-    count = min(SAMPLE, max(1, _SAMPLED // release.table.num_columns), release.table.num_rows)
-    generator = np.random.default_rng(0)
-    chosen = np.sort(generator.choice(len(weights), count, p=weights / weights.sum()))
-    told = _written(release.rows.take(pa.array(chosen)))
-    return {"names": told["names"], "rows": told["sample"]}
 
 
 def _written(rows: pa.Table) -> dict[str, Any]:
@@ -389,24 +384,16 @@ def report_bundle(
     check_page(out, overwrite=overwrite)
     if private is not None:
         check_private_name(out, bundle)
-    files = read_bundle(bundle)
-    if not holds_rows(files):
-        raise BundleError(f"{bundle}: holds measurements only. Make rows from them with `kernelease fit`.")
-    loaded = release_of(read_contents(files))
-    release = loaded.flat if isinstance(loaded, TablesRelease) else loaded
+    files, loaded, release = _read_release(bundle)
     content = sealed_contents(release, files, bundle=str(bundle), progress=progress)
     if isinstance(loaded, TablesRelease):
         content |= tables_record(loaded)
     holds = all(item["holds"] for item in content["seals"]["findings"])
     if compare is not None:
         progress.stage("comparing with the other release")
-        others = read_bundle(compare)
-        if not holds_rows(others):
-            raise BundleError(f"{compare}: holds measurements only. Make rows from them with `kernelease fit`.")
-        held = all(item.holds for item in findings(dict(others)))
-        other = release_of(read_contents(others))
-        flat = other.flat if isinstance(other, TablesRelease) else other
-        content["comparison"] = {**comparison_record(release, flat), "holds": held}
+        others, _, other = _read_release(compare)
+        held = all(item.holds for item in findings(others))
+        content["comparison"] = {**comparison_record(release, other), "holds": held}
         holds = holds and held
     if private is not None:
         if isinstance(loaded, TablesRelease):
@@ -416,6 +403,15 @@ def report_bundle(
         progress.stage("comparing with the private table")
         content["owner"] = owner_record(release, private, query=query)
     return write_page(content, out, overwrite=overwrite), holds
+
+
+def _read_release(bundle: str | Path) -> tuple[dict[str, bytes], Release | TablesRelease, Release]:
+    """The files of a bundle, the release in it, and the same as one table."""
+    files = read_bundle(bundle)
+    if not holds_rows(files):
+        raise BundleError(f"{bundle}: holds measurements only. Make rows from them with `kernelease fit`.")
+    loaded = release_of(read_contents(files))
+    return dict(files), loaded, loaded.flat if isinstance(loaded, TablesRelease) else loaded
 
 
 def report_release(release: Release, out: str | Path, *, overwrite: bool = False) -> Path:

@@ -13,25 +13,9 @@ from typing import final
 
 
 SCRIPTS = (  # in the order in which they are read: each uses what stands before it
-    "dom.js",
-    "numbers.js",
-    "cells.js",
-    "estimates.js",
-    "conditions.js",
-    "questions.js",
-    "charts.js",
-    "overview.js",
-    "seals.js",
-    "columns.js",
-    "pairs.js",
-    "filter.js",
-    "ask.js",
-    "points.js",
-    "rows.js",
-    "officer.js",
-    "owner.js",
-    "compare.js",
-    "main.js",
+    *("dom.js", "numbers.js", "cells.js", "estimates.js", "conditions.js", "questions.js", "charts.js"),
+    *("overview.js", "seals.js", "columns.js", "pairs.js", "filter.js", "ask.js", "points.js", "rows.js"),
+    *("officer.js", "owner.js", "compare.js", "main.js"),
 )
 
 

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from kernelease.arrays import block_slices
 from kernelease.errors import SourceError
 from kernelease.machine import cores, refuse_shortage
-from kernelease.sources.source import FileSource, FileStamp, Piece, Source, in_turn, plain_schema, plain_type
+from kernelease.sources.source import FileStamp, Piece, SchemaFile, Source, in_turn, plain_schema, plain_type
 
 # ---- pandas data frames, by rules of our own: its conversion to Arrow raises for some values.
 
@@ -67,12 +67,9 @@ def _array(series: Any) -> pa.Array:
         ticks = pa.array(series.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy(), from_pandas=True)
         return ticks.view(pa.timestamp(ticks.type.unit, tz="UTC"))
     if name == "ArrowDtype" or getattr(kind, "numpy_dtype", np.dtype(object)).kind in "biuf":
-        return _whole(pa.array(series.array))
+        array = pa.array(series.array)
+        return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
     return pa.array([_text(cell) for cell in series.astype(object)], pa.large_string())
-
-
-def _whole(array: pa.Array | pa.ChunkedArray) -> pa.Array:
-    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
 
 def _text(cell: object) -> str | None:
@@ -117,22 +114,9 @@ _BYTES = {  # the same cells without a promise of UTF-8
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class _SchemaFile(FileSource):
-    """A file that says at its beginning or end which columns it has, and of which types."""
-
-    schema: pa.Schema
-
-    def names(self) -> tuple[str, ...]:
-        return tuple(self.schema.names)
-
-    def declared_schema(self) -> pa.Schema:
-        return plain_schema(self.schema)
-
-
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class ArrowFile(_SchemaFile):
+class ArrowFile(SchemaFile):
     """A Feather file or an Arrow IPC file, of the file or the stream format. Memory is that of its largest batch."""
 
     @classmethod
@@ -249,7 +233,7 @@ _SMALL_GROUP: Final = 2**21  # rows of a row group that one thread reads: it hol
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class ParquetFile(_SchemaFile):
+class ParquetFile(SchemaFile):
     """A Parquet file. Memory holds a page of each column and a batch, for each thread that reads.
 
     Where there are enough row groups, each is read by one thread; where there are few, or large ones, one after the

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from kernelease.arrays import Integers
 from kernelease.errors import ParameterError, SourceError
 from kernelease.sources.source import FileSource, FileStamp, Piece
-from kernelease.table.written import ENCODINGS, QUOTES, Records, Written, canonical_encoding
+from kernelease.table.written import ENCODINGS, QUOTES, Records, Written, canonical_encoding, is_separator
 
 # ---- Some records of a CSV file, as they stand in it.
 
@@ -334,11 +334,11 @@ class CellParser:
         """
         text = block.text
         lone_return = b"\r" in text and text.count(b"\r") != text.count(b"\r\n")
-        return not lone_return and not text.startswith(BOM_UTF8) and self._is_closed(block.last)
-
-    def _is_closed(self, record: bytes) -> bool:
-        """Whether no quoted field of a record is left open."""
-        return record_ends(record, Place.START, self.separator, self.quote)[1] is Place.START
+        return (
+            not lone_return
+            and not text.startswith(BOM_UTF8)
+            and (record_ends(block.last, Place.START, self.separator, self.quote)[1] is Place.START)
+        )
 
     def _fast(self, block: Block, positions: list[int], types: Mapping[int, pa.DataType]) -> list[pa.Array] | None:
         """Arrow's result if it is sure to be that of `cells`, else None."""
@@ -443,7 +443,7 @@ class CsvFormat:
         )
 
     def __post_init__(self) -> None:
-        if self.separator is not None and not _is_separator(self.separator):
+        if self.separator is not None and not is_separator(self.separator):
             raise ParameterError(
                 f"CsvFormat: separator must be a tab or a printable ASCII character but a quote, "
                 f"got {self.separator!r}."
@@ -466,10 +466,6 @@ class CsvFormat:
             )
         if self.names is not None and len(set(self.names)) != max(1, len(self.names)):
             raise ParameterError(f"CsvFormat: names must be distinct, at least one, got {self.names!r}.")
-
-
-def _is_separator(text: str) -> bool:
-    return len(text) == 1 and text.isascii() and (text.isprintable() or text == "\t") and text != '"'
 
 
 # ---- One CSV file as a source.

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Context, Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn, final
 from urllib.parse import quote, urlsplit
@@ -16,17 +17,16 @@ import pyarrow.compute as pc
 
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import SourceError
-from kernelease.machine import refuse_shortage
-from kernelease.sources.source import FileSource, FileStamp, Piece, Source, in_turn, plain_type
+from kernelease.sources.source import FileStamp, SchemaFile, Source, plain_type
 from kernelease.sources.sql import (
     Cell,
     Dialect,
     Kind,
     Refusal,
     as_query,
-    failed,
     identifier,
-    needs,
+    optional,
+    read_to_the_end,
     refused,
     select,
     titled,
@@ -84,16 +84,12 @@ class PostgresqlQuery(Source):
 
     def _read(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
         statement = select(self.query, [(name, _expression(self.schema.field(name))) for name in columns])
-        try:
-            with _cursor(self.uri) as cursor:
-                cursor.adbc_statement.set_options(**{"adbc.postgresql.batch_size_hint_bytes": str(_BATCH_BYTES)})
-                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-                cursor.execute(statement)
-                with cursor.fetch_record_batch() as reader:
-                    yield from reader
-        except (*_errors(), OSError, pa.ArrowException) as error:
-            refuse_shortage(error)
-            raise failed(self.describe()) from None
+        with read_to_the_end(self.describe(), *_errors()), _cursor(self.uri) as cursor:
+            cursor.adbc_statement.set_options(**{"adbc.postgresql.batch_size_hint_bytes": str(_BATCH_BYTES)})
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            cursor.execute(statement)
+            with cursor.fetch_record_batch() as reader:
+                yield from reader
 
 
 def _place(uri: str) -> str:
@@ -105,12 +101,7 @@ def _place(uri: str) -> str:
         return "PostgreSQL"
 
 
-def _dbapi() -> Any:
-    try:
-        import adbc_driver_postgresql.dbapi
-    except ImportError:
-        raise needs("postgres") from None
-    return adbc_driver_postgresql.dbapi
+_dbapi = partial(optional, "adbc_driver_postgresql.dbapi", extra="postgres")
 
 
 def _errors() -> tuple[type[Exception], ...]:
@@ -246,7 +237,11 @@ class PostgresqlDialect(Dialect):
             _EPOCH + datetime.timedelta(microseconds=start * scale) for start in self._within(column, cell, scale)
         ]
         if cell.kind is Kind.DAY:
-            return _bucket(cell.sql, (str(_first_day(start)) for start in starts), "date")
+            return _bucket(
+                cell.sql,
+                (str(start.date() + datetime.timedelta(days=start.time() != datetime.time.min)) for start in starts),
+                "date",
+            )
         zone = "+00" if cell.declared == "timestamptz" else ""
         return _bucket(cell.sql, (f'"{start}{zone}"' for start in starts), cell.declared)
 
@@ -300,11 +295,6 @@ def _starts(column: Integer | Date | Datetime) -> list[int]:
     return starts
 
 
-def _first_day(start: datetime.datetime) -> datetime.date:
-    """The first day whose beginning is not before an instant."""
-    return start.date() + datetime.timedelta(days=start.time() != datetime.time.min)
-
-
 def _bucket(value: str, starts: Iterable[str], declared: str) -> str:
     """How many of these, in rising order, are not above a value. An array as one literal is read once, not per row."""
     return f"width_bucket({value}, CAST('{{{','.join(starts)}}}' AS {declared}[]))"
@@ -333,7 +323,7 @@ _THERE = "{0} IS NOT NULL"
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class SqliteQuery(FileSource):
+class SqliteQuery(SchemaFile):
     """The rows of a query on an SQLite file, opened for reading only.
 
     Cells arrive as text; as bytes in a column that is declared as a blob, or not declared. (In a file whose text is in
@@ -341,7 +331,6 @@ class SqliteQuery(FileSource):
     """
 
     query: str
-    schema: pa.Schema
 
     @classmethod
     def open(cls, path: Path, query: str | None, *, batch_rows: int) -> "SqliteQuery":
@@ -360,17 +349,8 @@ class SqliteQuery(FileSource):
         schema = pa.schema([(name, _sqlite_declared(declaration)) for name, declaration in described])
         return cls(path=path, stamp=stamp, query=statement, schema=schema, batch_rows=batch_rows)
 
-    def names(self) -> tuple[str, ...]:
-        return tuple(self.schema.names)
-
-    def declared_schema(self) -> pa.Schema:
-        return self.schema
-
     def describe(self) -> str:
         return titled(f"SQLite file {self.path}", self.query)
-
-    def _parts(self, columns: tuple[str, ...]) -> Iterator[Piece]:
-        return in_turn(self._rows(columns))
 
     def _rows(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
         for batch in self._cells(columns):
@@ -385,15 +365,11 @@ class SqliteQuery(FileSource):
     def _cells(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
         forms = [(name, form.format(identifier(name))) for name in columns for form in (_TEXT, _THERE)]
         statement = select(self.query, forms)
-        try:
-            with _sqlite_cursor(self.path) as cursor:
-                cursor.adbc_statement.set_options(**{"adbc.sqlite.query.batch_rows": str(self.batch_rows)})
-                cursor.execute(statement)
-                with cursor.fetch_record_batch() as reader:
-                    yield from reader
-        except (_sqlite_dbapi().Error, OSError, pa.ArrowException) as error:
-            refuse_shortage(error)
-            raise failed(self.describe()) from None
+        with read_to_the_end(self.describe(), _sqlite_dbapi().Error), _sqlite_cursor(self.path) as cursor:
+            cursor.adbc_statement.set_options(**{"adbc.sqlite.query.batch_rows": str(self.batch_rows)})
+            cursor.execute(statement)
+            with cursor.fetch_record_batch() as reader:
+                yield from reader
 
 
 def _sqlite_declared(declaration: str) -> pa.DataType:
@@ -417,12 +393,7 @@ def _sqlite_declared(declaration: str) -> pa.DataType:
     return pa.string()
 
 
-def _sqlite_dbapi() -> Any:
-    try:
-        import adbc_driver_sqlite.dbapi
-    except ImportError:
-        raise needs("sqlite") from None
-    return adbc_driver_sqlite.dbapi
+_sqlite_dbapi = partial(optional, "adbc_driver_sqlite.dbapi", extra="sqlite")
 
 
 @contextmanager

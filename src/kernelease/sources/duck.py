@@ -5,15 +5,26 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, final
 
 import pyarrow as pa
 
 from kernelease.errors import SourceError
-from kernelease.machine import refuse_shortage
-from kernelease.sources.source import FileSource, FileStamp, Piece, Source, in_turn
-from kernelease.sources.sql import Cell, Dialect, Kind, Refusal, as_query, failed, needs, refused, titled
+from kernelease.sources.source import FileStamp, SchemaFile, Source
+from kernelease.sources.sql import (
+    Cell,
+    Dialect,
+    Kind,
+    Refusal,
+    as_query,
+    failed,
+    optional,
+    read_to_the_end,
+    refused,
+    titled,
+)
 from kernelease.table.columns.cells import Stepped
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.numeric import Integer, Number
@@ -59,20 +70,16 @@ class DuckRelation(Source):
         return "DuckDB relation"
 
     def _read(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
-        try:
+        with read_to_the_end(self.describe(), _duckdb().Error):
             yield from _stream(self.data, columns, self.batch_rows)
-        except (_duckdb().Error, OSError, pa.ArrowException) as error:
-            refuse_shortage(error)
-            raise failed(self.describe()) from None
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class DuckFile(FileSource):
+class DuckFile(SchemaFile):
     """The rows of a query on a DuckDB file, which is opened for reading only."""
 
     query: str
-    schema: pa.Schema
 
     @classmethod
     def open(cls, path: Path, query: str | None, *, batch_rows: int) -> "DuckFile":
@@ -83,33 +90,15 @@ class DuckFile(FileSource):
             schema = _declared(relation)
         return cls(path=path, stamp=stamp, query=statement, schema=schema, batch_rows=batch_rows)
 
-    def names(self) -> tuple[str, ...]:
-        return tuple(self.schema.names)
-
-    def declared_schema(self) -> pa.Schema:
-        return self.schema
-
     def describe(self) -> str:
         return titled(f"DuckDB file {self.path}", self.query)
 
-    def _parts(self, columns: tuple[str, ...]) -> Iterator[Piece]:
-        return in_turn(self._rows(columns))
-
     def _rows(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
-        with _relation(self.path, self.query) as relation:
-            try:
-                yield from _stream(relation, columns, self.batch_rows)
-            except (_duckdb().Error, OSError, pa.ArrowException) as error:
-                refuse_shortage(error)
-                raise failed(self.describe()) from None
+        with _relation(self.path, self.query) as relation, read_to_the_end(self.describe(), _duckdb().Error):
+            yield from _stream(relation, columns, self.batch_rows)
 
 
-def _duckdb() -> Any:
-    try:
-        import duckdb
-    except ImportError:
-        raise needs("duckdb") from None
-    return duckdb
+_duckdb = partial(optional, "duckdb", extra="duckdb")
 
 
 @contextmanager

@@ -28,7 +28,6 @@ from kernelease.sources.source import (
     SPARK_TABLE,
     SQLITE_URL,
     DeclaredSource,
-    Files,
     FileSource,
     ManyFiles,
     Source,
@@ -79,10 +78,16 @@ def open_source(
     if _is_paths(data):
         files = find_files(data)
         if files.kind in DATABASES:
-            return _database(files, query, batch_rows)
+            if len(files.paths) > 1:
+                raise SourceError(f"The {files.title} are databases: give one of them.")
+            kind = DuckFile if files.kind == DUCKDB else SqliteQuery
+            return kind.open(files.paths[0], query, batch_rows=batch_rows)
         if files.kind != EXCEL:
             _refuse_query(query)
-        return _from_files(files, csv or CsvFormat(), query, batch_rows)
+        parts = tuple(_from_file(path, files.kind, csv or CsvFormat(), query, batch_rows) for path in files.paths)
+        if len(parts) == 1:
+            return parts[0]
+        return ManyFiles(parts=parts, title=f"{files.kind} {files.title}", batch_rows=batch_rows)
     _refuse_query(query)
     return _from_memory(data, batch_rows)
 
@@ -105,7 +110,9 @@ def open_declared(
     wanted = CsvFormat.of(schema.source)
     csv = dataclasses.replace(wanted, expected=() if as_text else _expected(schema))
     source = open_source(data, query=query, csv=csv, spark=spark, batch_rows=batch_rows)
-    _refuse_unheeded(source, schema)
+    for key in (key for key in (*OF_FILES, *OF_TEXTS) if key not in source.heeds()):
+        if (given := getattr(schema.source, key)) not in (None, Records.QUOTED):
+            raise _contradiction(key, f"{key} = {shown(given)} {unheeded(key, source.describe())}. Remove it.")
     if (found := _opened_as(source)) is not None:
         _compare(source, found, wanted, schema)
     declared = DeclaredSource.of(source, schema)
@@ -126,12 +133,6 @@ def _expected(schema: Schema) -> tuple[tuple[str, pa.DataType], ...]:
         if isinstance(column, (Listed, *numbers)) and column.source_name != schema.unit
     ]
     return tuple(kinds)
-
-
-def _refuse_unheeded(source: Source, schema: Schema) -> None:
-    for key in (key for key in (*OF_FILES, *OF_TEXTS) if key not in source.heeds()):
-        if (given := getattr(schema.source, key)) not in (None, Records.QUOTED):
-            raise _contradiction(key, f"{key} = {shown(given)} {unheeded(key, source.describe())}. Remove it.")
 
 
 def _opened_as(source: Source) -> CsvFormat | ExcelSheet | None:
@@ -170,20 +171,6 @@ def _refuse_query(query: str | None) -> None:
             "--query (query= in Python) is for databases and workbooks: other files and data frames are read whole. "
             "Leave it out."
         )
-
-
-def _database(files: Files, query: str | None, batch_rows: int) -> Source:
-    if len(files.paths) > 1:
-        raise SourceError(f"The {files.title} are databases: give one of them.")
-    kind = DuckFile if files.kind == DUCKDB else SqliteQuery
-    return kind.open(files.paths[0], query, batch_rows=batch_rows)
-
-
-def _from_files(files: Files, csv: CsvFormat, sheet: str | None, batch_rows: int) -> Source:
-    parts = tuple(_from_file(path, files.kind, csv, sheet, batch_rows) for path in files.paths)
-    if len(parts) == 1:
-        return parts[0]
-    return ManyFiles(parts=parts, title=f"{files.kind} {files.title}", batch_rows=batch_rows)
 
 
 def _from_file(path: Path, kind: str, csv: CsvFormat, sheet: str | None, batch_rows: int) -> FileSource:

@@ -62,7 +62,9 @@ class EncodePersons:
         encoder = Encoder(self.schema, fine=True)
         width = 2 * encoder.width
         for batch in map(_plain, batches):
-            persons = _digests(batch.column(self.cap.column), self.key)
+            positions, keys = identities(batch.column(self.cap.column))
+            digests = [None if i is None else hashlib.blake2b(i, digest_size=16, key=self.key).digest() for i in keys]
+            persons = pa.array(digests, pa.binary()).take(pa.array(positions, pa.int64()))
             rows = pa.FixedSizeBinaryArray.from_buffers(
                 pa.binary(width),
                 batch.num_rows,
@@ -189,13 +191,6 @@ def from_limbs(limbs: Integers, blocks: Sequence[Block]) -> list[BigIntegers]:
     lower, upper = limbs.reshape(2, -1).astype(object)
     tables = np.split(lower + upper * (_LOWER + 1), np.cumsum([math.prod(block.grid) for block in blocks])[:-1])
     return [table.reshape(block.grid) for table, block in zip(tables, blocks, strict=True)]
-
-
-def _digests(identifiers: pa.Array, key: bytes) -> pa.Array:
-    """A keyed digest of 16 bytes for every row, the same for all rows of a person; null for nobody."""
-    positions, keys = identities(identifiers)
-    digests = [None if i is None else hashlib.blake2b(i, digest_size=16, key=key).digest() for i in keys]
-    return pa.array(digests, pa.binary()).take(pa.array(positions, pa.int64()))
 
 
 def _plain(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -465,9 +465,13 @@ class FileSource(Source):
     path: Path
     stamp: FileStamp
 
-    @abstractmethod
     def _parts(self, columns: tuple[str, ...]) -> Iterator[Piece]:
         """One pass over the file; `OSError`, `EOFError`, `UnicodeError` or Arrow's exceptions: it is damaged."""
+        return in_turn(self._rows(columns))
+
+    def _rows(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
+        """The same of a file that is read batch by batch, and has no parts for several threads."""
+        raise NotImplementedError
 
     def _read(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
         return (batch for piece in self._pieces(columns) for batch in piece())
@@ -493,6 +497,19 @@ class FileSource(Source):
             # No cause: the library's message may quote what it found in the file.
             raise SourceError(f"{self.describe()} can't be read to its end: it is damaged or was cut off.") from None
         self.stamp.check(self.describe())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class SchemaFile(FileSource):
+    """A file that says which columns it has, and of which types."""
+
+    schema: pa.Schema
+
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.schema.names)
+
+    def declared_schema(self) -> pa.Schema:
+        return plain_schema(self.schema)
 
 
 @final

@@ -16,7 +16,7 @@ from kernelease.errors import SourceError
 from kernelease.sources.partial import CODED, PERSONAL, Batches, Stage, Task
 from kernelease.sources.partitioned import Partitioned, Sums
 from kernelease.sources.source import SPARK_TABLE, plain_schema
-from kernelease.sources.sql import as_query, needs, refused, titled
+from kernelease.sources.sql import as_query, optional, refused, titled
 
 _SLICE = 2**17  # integers that travel together: 1 MiB
 _SLICES = pa.schema([("slice", pa.int32()), ("integers", pa.binary())])
@@ -134,11 +134,8 @@ class _Kept:
 
 def _session(master: str | None) -> Any:
     """The session that is there, or a new one on this master."""
-    try:
-        from pyspark.sql import SparkSession
-    except ImportError:
-        raise needs("spark") from None
-    builder = SparkSession.builder.appName("kernelease").config("spark.ui.showConsoleProgress", "false")
+    spark = optional("pyspark.sql", extra="spark")
+    builder = spark.SparkSession.builder.appName("kernelease").config("spark.ui.showConsoleProgress", "false")
     if master is not None:
         builder = builder.master(master)
     if (master or "").startswith("local") and "PYSPARK_PYTHON" not in os.environ:

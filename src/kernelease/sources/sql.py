@@ -4,14 +4,17 @@ import enum
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from itertools import pairwise
-from typing import ClassVar, final
+from typing import Any, ClassVar, final
 
 import pyarrow as pa
 
 from kernelease.errors import SourceError
+from kernelease.machine import refuse_shortage
 from kernelease.table.columns.cells import Comb
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.listed import Boolean, Listed
@@ -61,9 +64,12 @@ def titled(where: str, query: str) -> str:
     return f"{where} ({' '.join(query.split())})"
 
 
-def needs(extra: str) -> SourceError:
-    """The error for an engine that is not installed."""
-    return SourceError(f"This source needs an optional package: pip install 'kernelease[{extra}]'")
+def optional(module: str, extra: str) -> Any:
+    """A package that only some sources need, or a `SourceError` that names the extra to install."""
+    try:
+        return import_module(module)
+    except ImportError:
+        raise SourceError(f"This source needs an optional package: pip install 'kernelease[{extra}]'") from None
 
 
 def refused(description: str, error: Exception, *, secret: str | None = None) -> SourceError:
@@ -82,6 +88,16 @@ def failed(description: str) -> SourceError:
         f"{description} broke off: the connection was lost, or the query failed on a row. Nothing was spent. "
         "Look at the database's own log."
     )
+
+
+@contextmanager
+def read_to_the_end(description: str, *errors: type[Exception]) -> Iterator[None]:
+    """What is read inside comes to its end, or there is a `SourceError` without the engine's own words."""
+    try:
+        yield
+    except (*errors, OSError, pa.ArrowException) as error:
+        refuse_shortage(error)
+        raise failed(description) from None
 
 
 # ---- Cells to atoms in SQL: the rules that all engines share, each the twin of a rule in `Column.encode`.

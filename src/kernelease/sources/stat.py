@@ -5,6 +5,7 @@ import datetime
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, TypeAlias, final
@@ -14,8 +15,8 @@ import pyarrow as pa
 
 from kernelease.arrays import Floats
 from kernelease.errors import SourceError
-from kernelease.sources.source import SAS, SPSS, STATA, FileSource, FileStamp, Piece, in_turn, kind_of
-from kernelease.sources.sql import needs
+from kernelease.sources.source import SAS, SPSS, STATA, FileSource, FileStamp, kind_of
+from kernelease.sources.sql import optional
 from kernelease.table.draft import Described, type_word
 
 # ---- How SPSS, Stata and SAS write dates: as numbers of seconds, days or milliseconds, told from others by a format.
@@ -112,13 +113,7 @@ _WHOLE = re.compile(r"(?:F|N|COMMA|DOT)[0-9]+(?:\.0)?")  # SPSS: formats of numb
 _LONGEST_REMARK = 200  # characters: a line of labels that is still read
 
 
-def pyreadstat() -> Any:
-    """The reader, or a `SourceError` that names the extra."""
-    try:
-        import pyreadstat as reader
-    except ImportError:
-        raise needs("stat") from None
-    return reader
+pyreadstat = partial(optional, "pyreadstat", extra="stat")
 
 
 @final
@@ -305,9 +300,6 @@ class StatFile(FileSource):
                     "an ordinary text in Stata (compress, or recast str2045), or leave it out."
                 )
 
-    def _parts(self, columns: tuple[str, ...]) -> Iterator[Piece]:
-        return in_turn(self._rows(columns))
-
     def _rows(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
         wanted = tuple(variable for variable in self.header.variables if variable.name in columns)
         start, found = 0, self.batch_rows
@@ -370,9 +362,6 @@ class ExcelSheet(FileSource):
     def heeds(self) -> tuple[str, ...]:
         return ("nulls", "dates")  # 1.234 is a number here: a declared sign between thousands would make it another
 
-    def _parts(self, columns: tuple[str, ...]) -> Iterator[Piece]:
-        return in_turn(self._rows(columns))
-
     def _rows(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
         places = [self.header.index(name) for name in columns]
         library = _calamine()
@@ -391,12 +380,7 @@ class ExcelSheet(FileSource):
         return pa.array([None if text in self.nulls else text for text in texts], pa.large_string())
 
 
-def _calamine() -> Any:
-    try:
-        import python_calamine
-    except ImportError:
-        raise needs("excel") from None
-    return python_calamine
+_calamine = partial(optional, "python_calamine", extra="excel")
 
 
 def _chosen(workbook: Any, sheet: str | None, path: Path) -> str:

@@ -4,6 +4,7 @@ import csv
 import datetime
 import io
 import math
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, fields
@@ -149,7 +150,7 @@ def range_of(term: Term) -> Range | None:
     """
     if isinstance(term, Arithmetic):
         left, right = range_of(term.left), range_of(term.right)
-        found = None if left is None or right is None else _COMBINE_RANGES[term.sign](left, right)
+        found = None if left is None or right is None else _combined(term.sign, left, right)
         return found if found is not None and all(map(math.isfinite, found)) else None
     if isinstance(term, Extracted):
         if term.part == "date":
@@ -175,24 +176,13 @@ def _years(column: Column) -> Range:
     return float(first), float(last)
 
 
-def _quotient_range(left: Range, right: Range) -> Range | None:
-    if right[0] <= 0.0 <= right[1]:
+def _combined(sign: str, left: Range, right: Range) -> Range | None:
+    """The range of `left sign right`; none of a quotient whose divisor may be 0."""
+    if sign == "/" and right[0] <= 0.0 <= right[1]:
         return None
-    ends = [a / b for a in left for b in right]
+    compute = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}[sign]
+    ends = [compute(a, b) for a in left for b in right]
     return min(ends), max(ends)
-
-
-def _product_range(left: Range, right: Range) -> Range:
-    ends = [a * b for a in left for b in right]
-    return min(ends), max(ends)
-
-
-_COMBINE_RANGES: Mapping[str, Callable[[Range, Range], Range | None]] = {
-    "+": lambda left, right: (left[0] + right[0], left[1] + right[1]),
-    "-": lambda left, right: (left[0] - right[1], left[1] - right[0]),
-    "*": _product_range,
-    "/": _quotient_range,
-}
 
 
 # ---- Computed columns.
@@ -401,17 +391,12 @@ def _read(name: str, body: Any, folder: Path | None) -> Any:
     lines = book_lines(name, body[KEY], folder)
     mine = _column(name, lines, name)
     if by is None:
-        return _listed(name, rest, lines, mine)
+        if (level := rest.pop("level", None)) is None:
+            return {**rest, "values": list(dict.fromkeys(mine))}
+        groups = _told_once(name, mine, _column(name, lines, str(level)))
+        return {**rest, "values": list(groups), "groups": list(groups.values())}
     pairs = _told_once(name, _column(name, lines, str(by)), mine)
     return {**rest, key: {code: typed_cell(name, rest.get("type"), value) for code, value in pairs.items()}}
-
-
-def _listed(name: str, body: dict[str, Any], lines: list[list[str]], mine: list[str]) -> dict[str, Any]:
-    """The values of a column, and with `level` the group of each."""
-    if (level := body.pop("level", None)) is None:
-        return {**body, "values": list(dict.fromkeys(mine))}
-    groups = _told_once(name, mine, _column(name, lines, str(level)))
-    return {**body, "values": list(groups), "groups": list(groups.values())}
 
 
 def _told_once(name: str, codes: list[str], values: list[str]) -> dict[str, str]:

@@ -96,7 +96,11 @@ def read_book_lines(
     """The columns that the lines of a code book list, the first of which has headings."""
     places = _known_places(rows[0] if rows else [])
     if (len(places) > 1 and "name" in places) or not columns:
-        _check_places(places)
+        if "name" not in places:
+            raise ParameterError(
+                "The code book must have a column called name, column, variable or field in its first line; beside it "
+                "type, min, max, values and nullable are read."
+            )
         return _read_places(rows[1:], places)
     name, others = _guess_places(rows, columns, places)
     heading = [cell.strip() or f"number {place + 1}" for place, cell in enumerate(rows[0])]
@@ -127,14 +131,6 @@ def _known_places(header: Sequence[str]) -> dict[str, int]:
     words = [cell.strip().lower().replace("_", " ").lstrip("\ufeff") for cell in header]
     places = {key: next((words.index(word) for word in known if word in words), -1) for key, known in _HEADINGS.items()}
     return {key: place for key, place in places.items() if place >= 0}
-
-
-def _check_places(places: Mapping[str, int]) -> None:
-    if "name" not in places:
-        raise ParameterError(
-            "The code book must have a column called name, column, variable or field in its first line; beside it "
-            "type, min, max, values and nullable are read."
-        )
 
 
 def _guess_places(

@@ -4,7 +4,7 @@ from abc import ABC
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any, TypeAlias, final
+from typing import Any, ClassVar, TypeAlias, final
 
 import numpy as np
 import pyarrow as pa
@@ -169,6 +169,8 @@ class TableDomain(Domain):
 
     declared: Schema
 
+    kernel_name: ClassVar[str] = "of the schema's atoms"
+
     def __post_init__(self) -> None:
         if self.declared.confirmed is False:
             raise SchemaError(
@@ -179,48 +181,35 @@ class TableDomain(Domain):
 
     @property
     def name(self) -> str:
-        """The declared name."""
         return self.declared.name
 
     @property
     def kernel(self) -> Kernel:
-        """The kernel of the columns' atoms."""
         return atom_kernel(self.declared.columns)
 
     @property
-    def kernel_name(self) -> str:
-        """The same for every table, since the schema is in the bundle."""
-        return "of the schema's atoms"
-
-    @property
     def protected(self) -> str:
-        """Each row, or each person with their rows."""
         return self.declared.unit_in_words
 
     @property
     def provenance(self) -> str:
-        """Public knowledge, by the publisher's word; and whether they came to it by looking at the rows."""
         if self.declared.confirmed is None:
             return "declared by the publisher without looking at the private rows"
         return "drafted by looking at the private rows; the publisher confirmed that all of it is public knowledge"
 
     def with_columns(self, columns: tuple[Column, ...]) -> "TableDomain":
-        """The same schema with these columns in place of those that are declared."""
         return TableDomain(replace(self.declared, columns=columns))
 
     @property
     def unit_weight(self) -> int:
-        """1, or the common multiple that parts a person's weight among their rows."""
         return self.declared.unit_weight
 
     @property
     def schema(self) -> Schema:
-        """The declared columns."""
         return self.declared
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Atoms of each column."""
         return self.declared.sizes
 
     def weighted(self, points: Rows, weights: Floats, generator: np.random.Generator) -> pa.Table:
@@ -254,38 +243,16 @@ class UndeclaredDomain(Domain, ABC):
 
     kernel: Kernel
 
-    @property
-    def name(self) -> str:
-        """None was given."""
-        return "table"
+    name: ClassVar[str] = "table"
+    protected: ClassVar[str] = "each row"
+    provenance: ClassVar[str] = "chosen by the publisher without looking at the private rows"
+    unit_weight: ClassVar[int] = 1
+    schema: ClassVar[None] = None
+    sizes: ClassVar[None] = None
 
     @property
     def kernel_name(self) -> str:
-        """The kernel as Python writes it."""
         return repr(self.kernel)
-
-    @property
-    def protected(self) -> str:
-        """Each row."""
-        return "each row"
-
-    @property
-    def provenance(self) -> str:
-        """The kernel's parameters are the publisher's choice, and so are classes."""
-        return "chosen by the publisher without looking at the private rows"
-
-    @property
-    def unit_weight(self) -> int:
-        """1."""
-        return 1
-
-    @property
-    def schema(self) -> None:
-        return None
-
-    @property
-    def sizes(self) -> None:
-        return None
 
     def drawn(self, draw: Callable[[int], Integers], count: int, generator: np.random.Generator) -> pa.Table:
         """Refused: vectors have no atoms."""

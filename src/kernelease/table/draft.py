@@ -259,23 +259,20 @@ def _column(name: str, array: pa.ChunkedArray) -> Column:
     if tag == "boolean":
         return Boolean(name=name, nullable=nullable)
     if tag == "category":
-        return _texts(name, values, nullable)
+        texts = sorted(set(values.cast(pa.string()).unique().to_pylist()) - {""})
+        if 0 < len(texts) <= MOST_CATEGORIES:
+            return Category(name=name, values=tuple(texts), other=True, nullable=nullable)
+        return String(name=name, max_length=max([1, *map(len, texts)]), nullable=nullable)
     if tag is None or len(values) == 0:
         raise SchemaError(
             f"column {name!r}: type {array.type} with its public values says nothing. Declare it by hand."
         )
     if tag == "date":
-        return _dates(name, values, nullable)
+        low, high = (bound.as_py() for bound in pc.min_max(values.cast(pa.date32())).values())
+        return Date(name=name, min=low, max=max(high, low + datetime.timedelta(days=1)), nullable=nullable)
     if tag == "datetime":
         return _datetimes(name, values, nullable)
     return _numbers(name, values, nullable, whole=tag == "integer")
-
-
-def _texts(name: str, values: pa.ChunkedArray, nullable: bool) -> Column:
-    texts = sorted(set(values.cast(pa.string()).unique().to_pylist()) - {""})
-    if 0 < len(texts) <= MOST_CATEGORIES:
-        return Category(name=name, values=tuple(texts), other=True, nullable=nullable)
-    return String(name=name, max_length=max([1, *map(len, texts)]), nullable=nullable)
 
 
 def _numbers(name: str, values: pa.ChunkedArray, nullable: bool, whole: bool) -> Column:
@@ -292,11 +289,6 @@ def _numbers(name: str, values: pa.ChunkedArray, nullable: bool, whole: bool) ->
     if high_number - low_number < 2**-40 * size or size == 0.0:  # one value, or cells too narrow for float64
         high_number = low_number + max(1.0, size)
     return Number(name=name, min=low_number, max=high_number, nullable=nullable or len(finite) < len(numbers))
-
-
-def _dates(name: str, values: pa.ChunkedArray, nullable: bool) -> Column:
-    low, high = (bound.as_py() for bound in pc.min_max(values.cast(pa.date32())).values())
-    return Date(name=name, min=low, max=max(high, low + datetime.timedelta(days=1)), nullable=nullable)
 
 
 def _datetimes(name: str, values: pa.ChunkedArray, nullable: bool) -> Column:

@@ -349,12 +349,8 @@ def parse_instant(text: bytes) -> int | None:
     except ValueError:
         return None
     micros = int((match["fraction"] or b"").ljust(6, b"0")[:6])
-    return _seconds(instant) * 10**6 + micros - _offset(match["zone"]) * 10**6
-
-
-def _seconds(instant: datetime.datetime) -> int:
     elapsed = instant - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-    return elapsed.days * 86_400 + elapsed.seconds
+    return (elapsed.days * 86_400 + elapsed.seconds) * 10**6 + micros - _offset(match["zone"]) * 10**6
 
 
 def _offset(zone: bytes | None) -> int:

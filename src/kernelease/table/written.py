@@ -89,7 +89,7 @@ class Written:
         return tuple(items) if items else None
 
     def _check_cells(self) -> None:
-        if self.separator is not None and not _is_separator(self._given("separator")):
+        if self.separator is not None and not is_separator(self._given("separator")):
             raise self._error(
                 "separator",
                 "separator must be a tab or a printable ASCII character but a quote, as in --separator ';', "
@@ -186,11 +186,12 @@ def canonical_encoding(encoding: object) -> str:
         return ""
 
 
-def _is_separator(text: object) -> bool:
+def is_separator(text: object) -> bool:
+    """Whether cells may be parted by it: a tab, or a printable ASCII character but a double quote."""
     return (
         isinstance(text, str)
         and len(text) == 1
         and text.isascii()
         and (text.isprintable() or text == "\t")
-        and (text != '"')
+        and text != '"'
     )

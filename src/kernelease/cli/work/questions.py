@@ -44,14 +44,17 @@ class Asking:
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Question:
-    """How many operands it takes, an example of them, and its answer. `listed` operands have commas in a call."""
+    """How many operands it takes, an example of them, and its answer: by default the method of its own name.
+
+    `listed` operands have commas in a call.
+    """
 
     least: int
     most: int
     example: str
-    answer: Callable[[Asking], Answer]
+    answer: Callable[[Asking], Answer] | None = None
     listed: bool = False
 
 
@@ -80,38 +83,23 @@ def _stratum(text: str) -> tuple[str, float]:
 
 def read_number(text: str, what: str) -> float:
     """A finite number, as it was typed."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
+    number = _finite(text)
+    if number is None:
         raise ParameterError(f"query: {what} is a number, like 0.9; got {text.strip()!r}.")
     return number
 
 
-def _method(name: str) -> Callable[[Asking], Answer]:
-    """The question of that name, with the operands as they are."""
-
-    def answer(asked: Asking) -> Answer:
-        found: Answer = getattr(asked.rows, name)(*asked.about)
-        return found
-
-    return answer
-
-
-def _mean(asked: Asking) -> Answer:
-    return _of_vectors("mean")(asked) if asked.release.schema is None else _method("mean")(asked)
-
-
-def _of_vectors(name: str) -> Callable[[Asking], Answer]:
-    """A question to a release of vectors."""
-
-    def answer(asked: Asking) -> Answer:
+def answer(name: str, asked: Asking) -> Answer:
+    """The answer to a question by name."""
+    found: Answer
+    if name in _OF_VECTORS or (name == "mean" and asked.release.schema is None):
         from kernelease.cli.work.estimates import vector_answer  # tables are asked without it
 
         return vector_answer(name, asked)
-
-    return answer
+    if (special := QUESTIONS[name].answer) is not None:
+        return special(asked)
+    found = getattr(asked.rows, name.replace("-", "_"))(*asked.about)
+    return found
 
 
 def _quantile(asked: Asking) -> Answer:
@@ -128,98 +116,69 @@ def _survival(asked: Asking) -> Answer:
 
 def _hazard(asked: Asking) -> Answer:
     column, *rest = asked.about
-    event = next((part for part in rest if not _is_number(part)), None)
+    event = next((part for part in rest if _finite(part) is None), None)
     found: Answer = asked.rows.hazard(column, [read_number(time, "a time") for time in rest if time != event], event)
     return found
 
 
-def _is_number(text: str) -> bool:
+def _finite(text: str) -> float | None:
+    """The finite number that a text says, or None."""
     try:
-        return math.isfinite(float(text))
+        number = float(text)
     except ValueError:
-        return False
+        return None
+    return number if math.isfinite(number) else None
 
 
 _EXPOSED = 'an event and an exposure, two conditions: {} "ill == true" "sex == \'F\'"'
 QUESTIONS: dict[str, Question] = {
-    "mean": Question(least=1, most=1, example="a column: mean age", answer=_mean),
-    "count": Question(least=0, most=0, example='no operand: count --where "age > 30"', answer=_method("count")),
-    "probability": Question(
-        least=1, most=1, example='a condition: probability "age > 30"', answer=_method("probability")
-    ),
-    "quantile": Question(
-        least=2, most=2, example="a column and a share: quantile hours 0.9", answer=_quantile, listed=True
-    ),
-    "standard-deviation": Question(
-        least=1, most=1, example="a column of numbers: standard-deviation age", answer=_method("standard_deviation")
-    ),
-    "variance": Question(least=1, most=1, example="a column of numbers: variance age", answer=_method("variance")),
+    "mean": Question(1, 1, "a column: mean age"),
+    "count": Question(0, 0, 'no operand: count --where "age > 30"'),
+    "probability": Question(1, 1, 'a condition: probability "age > 30"'),
+    "quantile": Question(2, 2, "a column and a share: quantile hours 0.9", _quantile, listed=True),
+    "standard-deviation": Question(1, 1, "a column of numbers: standard-deviation age"),
+    "variance": Question(1, 1, "a column of numbers: variance age"),
     "difference-in-differences": Question(
-        least=3,
-        most=3,
-        example="a column and two conditions: difference-in-differences cost \"arm == 'drug'\" \"period == 'after'\"",
-        answer=_method("difference_in_differences"),
+        3,
+        3,
+        "a column and two conditions: difference-in-differences cost \"arm == 'drug'\" \"period == 'after'\"",
         listed=True,
     ),
-    "histogram": Question(least=1, most=1, example="a column: histogram ward", answer=_method("histogram")),
-    "survival": Question(
-        least=2, most=MANY, example="a column and times: survival stay 1 3 7", answer=_survival, listed=True
-    ),
+    "histogram": Question(1, 1, "a column: histogram ward"),
+    "survival": Question(2, MANY, "a column and times: survival stay 1 3 7", _survival, listed=True),
     "hazard": Question(
-        least=3,
-        most=MANY,
-        example='a column, times, and perhaps the condition of an event: hazard stay 0 3 7 "ill == true"',
-        answer=_hazard,
+        3,
+        MANY,
+        'a column, times, and perhaps the condition of an event: hazard stay 0 3 7 "ill == true"',
+        _hazard,
         listed=True,
     ),
-    "weighted-mean": Question(
-        least=2,
-        most=2,
-        example="a column and one of weights: weighted-mean age stay",
-        answer=_method("weighted_mean"),
-        listed=True,
-    ),
-    "gini": Question(least=1, most=1, example="a column of numbers: gini cost", answer=_method("gini")),
-    "entropy": Question(least=1, most=1, example="a column: entropy ward", answer=_method("entropy")),
-    "crosstab": Question(least=2, most=2, example="two columns: crosstab sex income", answer=_crosstab, listed=True),
-    "correlation": Question(
-        least=2, most=2, example="two columns: correlation age hours", answer=_method("correlation"), listed=True
-    ),
-    "regression": Question(
-        least=1, most=1, example='a formula: regression "hours ~ age + sex"', answer=_method("regression")
-    ),
-    "logistic": Question(least=1, most=1, example='a formula: logistic "ill ~ age + sex"', answer=_method("logistic")),
-    "poisson": Question(least=1, most=1, example='a formula: poisson "visits ~ age"', answer=_method("poisson")),
-    "trend": Question(
-        least=2, most=2, example="a column and a date or number: trend ill day", answer=_method("trend"), listed=True
-    ),
-    "odds-ratio": Question(least=2, most=2, example=_EXPOSED.format("odds-ratio"), answer=_method("odds_ratio")),
-    "risk-ratio": Question(least=2, most=2, example=_EXPOSED.format("risk-ratio"), answer=_method("risk_ratio")),
-    "risk-difference": Question(
-        least=2, most=2, example=_EXPOSED.format("risk-difference"), answer=_method("risk_difference")
-    ),
+    "weighted-mean": Question(2, 2, "a column and one of weights: weighted-mean age stay", listed=True),
+    "gini": Question(1, 1, "a column of numbers: gini cost"),
+    "entropy": Question(1, 1, "a column: entropy ward"),
+    "crosstab": Question(2, 2, "two columns: crosstab sex income", _crosstab, listed=True),
+    "correlation": Question(2, 2, "two columns: correlation age hours", listed=True),
+    "regression": Question(1, 1, 'a formula: regression "hours ~ age + sex"'),
+    "logistic": Question(1, 1, 'a formula: logistic "ill ~ age + sex"'),
+    "poisson": Question(1, 1, 'a formula: poisson "visits ~ age"'),
+    "trend": Question(2, 2, "a column and a date or number: trend ill day", listed=True),
+    "odds-ratio": Question(2, 2, _EXPOSED.format("odds-ratio")),
+    "risk-ratio": Question(2, 2, _EXPOSED.format("risk-ratio")),
+    "risk-difference": Question(2, 2, _EXPOSED.format("risk-difference")),
     "standardised-rate": Question(
-        least=2,
-        most=MANY,
-        example='an event, and strata with weights: standardised-rate "ill == true" "age < 40: 0.6" "age >= 40: 0.4"',
-        answer=_standardised_rate,
+        2,
+        MANY,
+        'an event, and strata with weights: standardised-rate "ill == true" "age < 40: 0.6" "age >= 40: 0.4"',
+        _standardised_rate,
     ),
-    "covariance": Question(
-        least=2, most=2, example="two columns of vectors: covariance x0 x1", answer=_of_vectors("covariance")
-    ),
-    "density": Question(
-        least=1, most=MANY, example="a place among vectors: density 0.5 -1.2", answer=_of_vectors("density")
-    ),
-    "axes": Question(least=1, most=1, example="a number of principal axes: axes 2", answer=_of_vectors("axes")),
-    "clusters": Question(least=1, most=1, example="a number of clusters: clusters 3", answer=_of_vectors("clusters")),
-    "expected": Question(
-        least=2,
-        most=MANY,
-        example="a column of vectors, or a class, and the other numbers: expected x1 0.5",
-        answer=_of_vectors("expected"),
-    ),
+    "covariance": Question(2, 2, "two columns of vectors: covariance x0 x1"),
+    "density": Question(1, MANY, "a place among vectors: density 0.5 -1.2"),
+    "axes": Question(1, 1, "a number of principal axes: axes 2"),
+    "clusters": Question(1, 1, "a number of clusters: clusters 3"),
+    "expected": Question(2, MANY, "a column of vectors, or a class, and the other numbers: expected x1 0.5"),
 }
 """By name, in the order in which they are listed."""
+_OF_VECTORS = ("covariance", "density", "axes", "clusters", "expected")
 
 
 # ---- Reading a question as it is typed.

@@ -69,49 +69,10 @@ class Levels:
 
 @final
 @dataclass(frozen=True, slots=True)
-class LogLevels:
-    """Levels 0, 1, …, number − 1 of the values low + level · tick, in at most `most` cells that widen with the value.
-
-    The first and the last level are points. What lies between is cut where the logarithm is equally spaced, beginning
-    at the first value above 0; cells that would hold no level are left out.
-
-    >>> [level.tolist() for level in LogLevels(1001, 6, Fraction(0), Fraction(1)).bounds()]
-    [[0, 1, 6, 32, 178, 1000], [0, 5, 31, 177, 999, 1000]]
-    """
-
-    number: int
-    most: int
-    low: Fraction
-    tick: Fraction
-
-    @property
-    def points(self) -> int:
-        """1: there are always points."""
-        return 1
-
-    @property
-    def cells(self) -> int:
-        """The number of cells."""
-        return len(self._starts) + 2
-
-    @property
-    def _starts(self) -> tuple[int, ...]:
-        """The first level of each cell between the points."""
-        least = self.low if self.low > 0 else self.tick
-        cuts = log_cuts(least, self.low + (self.number - 1) * self.tick, self.most - 2)
-        levels = [-int((self.low - Fraction(cut)) // self.tick) for cut in cuts]  # rounded up
-        return tuple(sorted({1, *(level for level in levels if 1 < level < self.number - 1)}))
-
-    def bounds(self) -> tuple[Integers, Integers]:
-        """The first and the last level of each cell: (cells,) each."""
-        first = np.array([0, *self._starts, self.number - 1], dtype=np.int64)
-        return first, np.append(first[1:], self.number) - 1
-
-
-@final
-@dataclass(frozen=True, slots=True)
 class LaidLevels:
     """Levels 0, 1, …, number − 1 in cells that begin at the levels of `first`: 0, and others in rising order.
+
+    `points` is 1 where the first and the last level are points.
 
     >>> [level.tolist() for level in LaidLevels(9, (0, 4, 5)).bounds()]
     [[0, 4, 5], [3, 4, 8]]
@@ -119,11 +80,7 @@ class LaidLevels:
 
     number: int
     first: tuple[int, ...]
-
-    @property
-    def points(self) -> int:
-        """0: whether the first and the last cell are points does not matter here."""
-        return 0
+    points: int = 0
 
     @property
     def cells(self) -> int:
@@ -134,6 +91,21 @@ class LaidLevels:
         """The first and the last level of each cell: (cells,) each."""
         first = np.array(self.first, dtype=np.int64)
         return first, np.append(first[1:], self.number) - 1
+
+
+def log_levels(number: int, most: int, low: Fraction, tick: Fraction) -> LaidLevels:
+    """Levels 0, 1, …, number − 1 of the values low + level · tick, in at most `most` cells that widen with the value.
+
+    The first and the last level are points. What lies between is cut where the logarithm is equally spaced, beginning
+    at the first value above 0; cells that would hold no level are left out.
+
+    >>> [level.tolist() for level in log_levels(1001, 6, Fraction(0), Fraction(1)).bounds()]
+    [[0, 1, 6, 32, 178, 1000], [0, 5, 31, 177, 999, 1000]]
+    """
+    cuts = log_cuts(low if low > 0 else tick, low + (number - 1) * tick, most - 2)
+    levels = [-int((low - Fraction(cut)) // tick) for cut in cuts]  # rounded up
+    inner = sorted({1, *(level for level in levels if 1 < level < number - 1)})
+    return LaidLevels(number, (0, *inner, number - 1), points=1)
 
 
 @final
@@ -148,10 +120,8 @@ class ListedLevels:
     number: int
     listed: tuple[int, ...]
 
-    @property
-    def points(self) -> int:
-        """0: all are points."""
-        return 0
+    points: ClassVar[int] = 0
+    """0: all are points."""
 
     @property
     def cells(self) -> int:
@@ -164,13 +134,13 @@ class ListedLevels:
         return listed, listed
 
 
-AnyLevels: TypeAlias = Levels | LogLevels | LaidLevels | ListedLevels
+AnyLevels: TypeAlias = Levels | LaidLevels | ListedLevels
 
 
-def levels_of(low: Fraction, high: Fraction, tick: Fraction, most: int, scale: str) -> Levels | LogLevels:
+def levels_of(low: Fraction, high: Fraction, tick: Fraction, most: int, scale: str) -> Levels | LaidLevels:
     """The values low, low + tick, … ≤ high in at most `most` cells, equal ones or, for "log", ones that widen."""
     levels = Levels(int((high - low) // tick) + 1, most)
-    return levels if scale == "linear" or levels.number <= most else LogLevels(levels.number, most, low, tick)
+    return levels if scale == "linear" or levels.number <= most else log_levels(levels.number, most, low, tick)
 
 
 def split_levels(levels: AnyLevels, parts: Integers) -> tuple[int, ...]:
@@ -237,16 +207,14 @@ class Texture:
     ) -> Integers:
         """A level of each cell: of those on a grid that is drawn first, where the cell has any of them: (n,)."""
         low, high = bounds[0][cells], bounds[1][cells]
-        if self.grids:
-            step = np.append(np.array(self.grids, dtype=np.int64), 1)
-            ends = np.cumsum(np.array(self.shares), axis=1)[cells]
-            step = step[(generator.random(len(cells))[:, None] >= ends).sum(axis=1)]
-            first, last = -(-(low + phase) // step), (high + phase) // step
-            there = first <= last
-            low, high = (np.where(there, end, plain + phase) for end, plain in ((first, low), (last, high)))
-            step = np.where(there, step, 1)
-            return np.asarray(generator.integers(low, high, endpoint=True) * step - phase)
-        return np.asarray(generator.integers(low, high, endpoint=True))
+        if not self.grids:
+            return np.asarray(generator.integers(low, high, endpoint=True))
+        ends = np.cumsum(np.array(self.shares), axis=1)[cells]
+        step = np.array([*self.grids, 1], dtype=np.int64)[(generator.random(len(cells))[:, None] >= ends).sum(axis=1)]
+        first, last = -(-(low + phase) // step), (high + phase) // step
+        there = first <= last
+        low, high = (np.where(there, end, plain + phase) for end, plain in ((first, low), (last, high)))
+        return np.asarray(generator.integers(low, high, endpoint=True) * np.where(there, step, 1) - phase)
 
 
 _WHOLE = 1.0 + 1e-9  # of shares that were added up in floats
@@ -276,6 +244,7 @@ class Celled(Column):
     texture: Texture | None = None  # how it was laid, where it was: no file declares it
 
     ordered: ClassVar[bool] = True
+    _size_key: ClassVar[str] = "cells"
 
     def _check_cells(self) -> None:
         if self.cells is not None and (type(self.cells) is not int or not 1 <= self.cells <= MOST_ATOMS):
@@ -316,10 +285,6 @@ class Celled(Column):
             )
         if self._most_cells < FEWEST:
             raise self.error("cells", f"a scale of logarithms needs at least {FEWEST} cells, got {self.cells}.")
-
-    @property
-    def _size_key(self) -> str:
-        return "cells"
 
     @property
     def _most_cells(self) -> int:
@@ -363,24 +328,18 @@ class Celled(Column):
     @property
     def finer(self) -> Self | None:
         """The same column in as many cells as there can be; None where each cell holds one value already."""
-        lowest, highest = self.bounds()
-        most = MOST_ATOMS - self.nullable
-        if self.texture is not None:
-            levels = self.levels
-            assert isinstance(levels, LaidLevels)
-            parts = most // self.cell_count
-            if np.array_equal(lowest, highest) or parts < 2:
-                return None
-            return replace(self, texture=Texture(first=split_levels(levels, np.full(self.cell_count, parts))))
-        if np.array_equal(lowest, highest) or self.cell_count >= most:
+        cells = MOST_ATOMS - self.nullable
+        if np.array_equal(*self.bounds()):
             return None
-        return self._in_cells(most)
-
-    def _in_cells(self, cells: int) -> Self | None:
-        try:
-            return replace(self, cells=cells)
-        except SchemaError:  # narrower than float64 can tell apart here
-            return self._in_cells(cells // 2) if cells // 2 > self.cell_count else None
+        if self.texture is not None:
+            parts = np.full(self.cell_count, cells // self.cell_count)
+            return replace(self, texture=Texture(first=split_levels(self.levels, parts))) if parts[0] > 1 else None
+        while cells > self.cell_count:
+            try:
+                return replace(self, cells=cells)
+            except SchemaError:  # narrower than float64 can tell apart here
+                cells //= 2
+        return None
 
     @property
     def size(self) -> int:
@@ -472,6 +431,8 @@ class Stepped(Celled):
     perhaps less. On a scale of logarithms they widen, and the code is the number of `starts` that are not above v.
     """
 
+    _scale: ClassVar[float] = 1.0
+
     @property
     @abstractmethod
     def low(self) -> int:
@@ -544,11 +505,6 @@ class Stepped(Celled):
     def _default_code(self) -> int:
         tick = self._default_tick
         return 0 if tick is None else int(self._codes(np.array([tick]))[0])
-
-    @property
-    def _scale(self) -> float:
-        """The unit of `edges` and `centres` per tick."""
-        return 1.0
 
     @abstractmethod
     def _text(self, tick: int) -> str:
@@ -627,19 +583,12 @@ class Comb(Column):
     tag: ClassVar[str] = "comb"
     family: ClassVar[str] = "category"
     ordered: ClassVar[bool] = False
+    _size_key: ClassVar[str] = "type"
+    arrow_type: ClassVar[pa.DataType] = pa.int64()
 
     def _check(self) -> None:
         if len(self.stretches) != self.of.cell_count or min(self.stretches) < 0 or any(g < 1 for g in self.grids):
             raise self.error("type", "a comb needs a stretch for each cell, and grids of at least 1.")
-
-    @property
-    def _size_key(self) -> str:
-        return "type"
-
-    @property
-    def arrow_type(self) -> pa.DataType:
-        """int64: classes."""
-        return pa.int64()
 
     @property
     def classes(self) -> int:
@@ -665,7 +614,6 @@ class Comb(Column):
 
     @property
     def unknown(self) -> int:
-        """As for a missing cell."""
         return self.missing
 
     def labels(self) -> tuple[str, ...]:
@@ -697,13 +645,11 @@ class Comb(Column):
         return pa.array(codes.astype(np.int64), mask=codes >= self.present)
 
     def decodes_to(self, values: pa.Array) -> bool:
-        """Whether each is a code."""
-        return bool(np.all((values.drop_null().to_numpy() >= 0) & (values.drop_null().to_numpy() < self.present)))
+        codes = values.drop_null().to_numpy()
+        return bool(np.all((codes >= 0) & (codes < self.present)))
 
     def keys(self, array: pa.Array) -> pa.Array:
-        """The codes."""
         return array
 
     def key(self, literal: object) -> object:
-        """No rule names a comb."""
         return literal

@@ -44,6 +44,7 @@ class Listed(Column):
     default: str | int | None = None
 
     family: ClassVar[str] = "label"
+    _size_key: ClassVar[str] = "values"
 
     @property
     @abstractmethod
@@ -93,10 +94,6 @@ class Listed(Column):
         by_text = {str(known): known for known in self.vocabulary}
         near = closest(str(value), by_text, least=0.6)
         return f" Did you mean {by_text[near]!r}?" if near is not None else ""
-
-    @property
-    def _size_key(self) -> str:
-        return "values"
 
     @property
     def _has_other(self) -> bool:
@@ -162,7 +159,13 @@ class Listed(Column):
         if is_number(kind):
             return self._from_numbers(read_numbers(array), self.missing)
         if pa.types.is_boolean(kind):
-            return self._from_flags(array)
+            flags = read_numbers(array)
+            coded = zip(self.value_codes, self.vocabulary, strict=True)
+            named = {str(value).lower(): code for code, value in reversed(list(coded))}
+            if "true" in named or "false" in named:
+                codes = (named.get("false", self.unknown), named.get("true", self.unknown))
+                return np.array(codes, dtype=np.int32)[flags.astype(np.intp)]
+            return self._from_numbers(flags, self.missing)
         if is_instant(kind) and not self._whole:
             return self._from_text(text_of_dates(array))
         return np.full(len(array), self.unknown, dtype=np.int32)
@@ -187,16 +190,6 @@ class Listed(Column):
         codes = self._looked_up(found, list(known.values()))
         np.copyto(codes, absent, where=np.isnan(numbers))
         return codes
-
-    def _from_flags(self, array: pa.Array) -> Codes:
-        """Booleans by the values "true" and "false" in any case, else by those that say 1 and 0."""
-        flags = read_numbers(array)
-        coded = zip(self.value_codes, self.vocabulary, strict=True)
-        named = {str(value).lower(): code for code, value in reversed(list(coded))}
-        if "true" in named or "false" in named:
-            codes = (named.get("false", self.unknown), named.get("true", self.unknown))
-            return np.array(codes, dtype=np.int32)[flags.astype(np.intp)]
-        return self._from_numbers(flags, self.missing)
 
     def _looked_up(self, found: pa.Array, codes: list[int]) -> Codes:
         """Positions in a set of known keys (null: not in it) as codes."""
@@ -420,19 +413,12 @@ class Boolean(Column):
     tag: ClassVar[str] = "boolean"
     ordered: ClassVar[bool] = False
     family: ClassVar[str] = "boolean"
+    _size_key: ClassVar[str] = "type"
+    arrow_type: ClassVar[pa.DataType] = pa.bool_()
 
     def _check(self) -> None:
         if self._given("default") not in (None, False, True) or type(self.default) is int:
             raise self.error("default", f"default must be true or false, got {self.default!r}.")
-
-    @property
-    def _size_key(self) -> str:
-        return "type"
-
-    @property
-    def arrow_type(self) -> pa.DataType:
-        """bool."""
-        return pa.bool_()
 
     @property
     def size(self) -> int:
@@ -446,7 +432,6 @@ class Boolean(Column):
 
     @property
     def unknown(self) -> int:
-        """As for a missing cell."""
         return self.missing
 
     def labels(self) -> tuple[str, ...]:
@@ -509,6 +494,7 @@ class String(Listed):
 
     tag: ClassVar[str] = "string"
     ordered: ClassVar[bool] = False
+    arrow_type: ClassVar[pa.DataType] = pa.string()
 
     @property
     def vocabulary(self) -> tuple[Value, ...]:
@@ -534,8 +520,3 @@ class String(Listed):
             raise self.error("max_length", f"max_length must be an integer from 1 to 2^20, got {self.max_length!r}.")
         if too_long := [value for value in self.values if len(value) > self.max_length]:
             raise self.error("values", f"{too_long[0]!r} is longer than max_length = {self.max_length}. Raise it.")
-
-    @property
-    def arrow_type(self) -> pa.DataType:
-        """string."""
-        return pa.string()

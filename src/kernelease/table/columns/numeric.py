@@ -97,6 +97,7 @@ class Integer(Ticked, Stepped):
 
     tag: ClassVar[str] = "integer"
     family: ClassVar[str] = "number"
+    arrow_type: ClassVar[pa.DataType] = pa.int64()
 
     def _check(self) -> None:
         if any(type(value) is not int for value in self.values or ()):
@@ -129,23 +130,15 @@ class Integer(Ticked, Stepped):
         )
 
     @property
-    def arrow_type(self) -> pa.DataType:
-        """int64."""
-        return pa.int64()
-
-    @property
     def low(self) -> int:
-        """`min`."""
         return self.min
 
     @property
     def high(self) -> int:
-        """`max`."""
         return self.max
 
     @property
     def tick(self) -> int:
-        """`resolution`."""
         return self.resolution
 
     @property
@@ -164,7 +157,10 @@ class Integer(Ticked, Stepped):
 
     def _encode(self, array: pa.Array) -> Codes:
         if pa.types.is_integer(array.type):
-            return self._codes(np.clip(_int64(array), self.low, self.high))
+            values = dense(array)
+            if values.dtype == np.uint64:
+                values = np.minimum(values, np.uint64(2 * LARGEST_INTEGER))
+            return self._codes(np.clip(values.astype(np.int64, copy=False), self.low, self.high))
         numbers = read_numbers(array)
         absent = np.isnan(numbers)
         ticks = np.floor(np.clip(np.where(absent, self.low, numbers), self.low, self.high))
@@ -231,6 +227,7 @@ class Number(Ticked):
 
     tag: ClassVar[str] = "number"
     family: ClassVar[str] = "number"
+    arrow_type: ClassVar[pa.DataType] = pa.float64()
 
     def _check(self) -> None:
         if self.values is not None:
@@ -280,11 +277,6 @@ class Number(Ticked):
     def _distinguishable(self) -> bool:
         with np.errstate(all="ignore"):  # a width of 0 is one of the things to find out
             return np.array_equal(self._cells(self._cell_centres()), np.arange(self.cell_count))
-
-    @property
-    def arrow_type(self) -> pa.DataType:
-        """float64."""
-        return pa.float64()
 
     @property
     def low(self) -> float:
@@ -539,17 +531,11 @@ def _same_bits(one: Floats, other: Floats) -> NDArray[np.bool_]:
     return np.asarray(one.view(np.int64) == other.view(np.int64))
 
 
-def _int64(array: pa.Array) -> Integers:
-    values = dense(array)
-    if values.dtype == np.uint64:
-        values = np.minimum(values, np.uint64(2 * LARGEST_INTEGER))
-    return values.astype(np.int64, copy=False)
-
-
 # ---- Numbers whose cells may follow from noisy counts: which they are, and in which ticks they are laid.
 
 
 Numeric: TypeAlias = Integer | Number
+
 
 MOST_LEVELS = 2**48  # limit: legal values of a column that is laid: a level and a multiple of it fit 64 bits
 FEW = 512  # convention: legal values that all get an atom, without a look: half or twice as much makes no table worse
@@ -579,18 +565,14 @@ def ticked(column: Column) -> Numeric | None:
     if column.texture is not None:
         return None
     if isinstance(column, Number) and column.spacing is None:
-        return _with_ticks(column)
+        digits = column.digits
+        if digits is None or digits > MOST_DECIMALS:
+            return None
+        spacing = float(f"1e-{digits}")
+        if spacing < FINEST * math.ulp(max(abs(column.min), abs(column.max))):
+            return None
+        return on_grid(column, Fraction(1, 10**digits))
     return column if LONG < column.levels.number <= MOST_LEVELS else None
-
-
-def _with_ticks(column: Number) -> Numeric | None:
-    digits = column.digits
-    if digits is None or digits > MOST_DECIMALS:
-        return None
-    spacing = float(f"1e-{digits}")
-    if spacing < FINEST * math.ulp(max(abs(column.min), abs(column.max))):
-        return None
-    return on_grid(column, Fraction(1, 10**digits))
 
 
 def on_grid(column: Numeric, grid: Fraction) -> Numeric | None:
@@ -601,22 +583,12 @@ def on_grid(column: Numeric, grid: Fraction) -> Numeric | None:
         return None
     least, most = first * grid, last * grid
     default = None if column.default is None else min(max(Fraction(column.default), least), most)
-    if isinstance(column, Integer):
-        return replace(
-            column,
-            min=int(least),
-            max=int(most),
-            resolution=int(grid),
-            default=None if default is None else int(default),
-        )
-    return replace(
-        column,
-        min=float(least),
-        max=float(most),
-        resolution=float(grid),
-        decimals=None,
-        default=None if default is None else float(default),
-    )
+    kind = int if isinstance(column, Integer) else float
+    changes: dict[str, Any] = {"min": kind(least), "max": kind(most), "resolution": kind(grid)}
+    changes["default"] = None if default is None else kind(default)
+    if isinstance(column, Number):
+        changes["decimals"] = None
+    return replace(column, **changes)
 
 
 def spacing_of(column: Numeric) -> Fraction:

@@ -86,6 +86,8 @@ class Date(_Temporal):
     default: datetime.date | None = None
 
     tag: ClassVar[str] = "date"
+    arrow_type: ClassVar[pa.DataType] = pa.date32()
+    _unit: ClassVar[int] = DAY
 
     def _check(self) -> None:
         self._read_bounds(datetime.date, "a date like 2024-12-31")
@@ -93,15 +95,6 @@ class Date(_Temporal):
         if type(self.resolution) is not int or not 1 <= self.resolution <= self.high - self.low:
             raise self.error("resolution", f"resolution must be whole days, 1 to max - min, got {self.resolution!r}.")
         self._check_cells()
-
-    @property
-    def arrow_type(self) -> pa.DataType:
-        """date32."""
-        return pa.date32()
-
-    @property
-    def _unit(self) -> int:
-        return DAY
 
     @property
     def low(self) -> int:
@@ -150,6 +143,8 @@ class Datetime(_Temporal):
     default: datetime.datetime | None = None
 
     tag: ClassVar[str] = "datetime"
+    _unit: ClassVar[int] = MICROSECOND
+    _scale: ClassVar[float] = 1e-6
 
     def _check(self) -> None:
         self._read_bounds(datetime.datetime, "a date and time like 2024-12-31T23:59:59")
@@ -174,14 +169,6 @@ class Datetime(_Temporal):
     def arrow_type(self) -> pa.DataType:
         """timestamp[us], in UTC if the bounds have a zone."""
         return pa.timestamp("us", tz="UTC" if _zoned(self.min) else None)
-
-    @property
-    def _unit(self) -> int:
-        return MICROSECOND
-
-    @property
-    def _scale(self) -> float:
-        return 1e-6
 
     @property
     def low(self) -> int:

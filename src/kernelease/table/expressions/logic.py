@@ -60,14 +60,11 @@ class Condition(ABC):
 
     def holds(self, table: pa.Table) -> NDArray[np.bool_]:
         """Whether the condition is surely true of each row: (n,)."""
-        return self._flags(table, False)
+        return np.asarray(pc.fill_null(self.test(table), False), dtype=bool)
 
     def allows(self, table: pa.Table) -> NDArray[np.bool_]:
         """Whether the condition may be true of each row, since it is not surely false: (n,)."""
-        return self._flags(table, True)
-
-    def _flags(self, table: pa.Table, unknown: bool) -> NDArray[np.bool_]:
-        return np.asarray(pc.fill_null(self.test(table), unknown), dtype=bool)
+        return np.asarray(pc.fill_null(self.test(table), True), dtype=bool)
 
 
 class Leaf(Condition):
@@ -163,7 +160,6 @@ class Compared(Leaf):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """One column, or two."""
         return (self.left.name, self.right.name) if isinstance(self.right, Column) else (self.left.name,)
 
     def test(self, table: pa.Table) -> Any:
@@ -195,7 +191,6 @@ class Computed(Leaf):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns of both sides."""
         return tuple(dict.fromkeys(column.name for side in (self.left, self.right) for column in columns_of(side)))
 
     def test(self, table: pa.Table) -> Any:
@@ -214,7 +209,6 @@ class Missing(Leaf):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The one column."""
         return (self.column.name,)
 
     def test(self, table: pa.Table) -> Any:
@@ -334,7 +328,10 @@ class _Parser:
         token = self._take()
         match token:
             case Kind.KEYWORD, "if" if strength == _ALL:
-                return self._implication()
+                when = _condition(self._expression(_ALL))
+                self._expect(Kind.KEYWORD, "then")
+                then = _condition(self._expression(_ALL))
+                return Joined(parts=(Negated(part=when), then), every=False)
             case Kind.KEYWORD, "not":
                 return Negated(part=_condition(self._expression(_NOT)))
             case Kind.SIGN, "(":
@@ -344,12 +341,6 @@ class _Parser:
             case Kind.SIGN, "+" | "-":
                 return signed(token.text, _operand(self._expression(_PRODUCT), token.text))
         return self._term(token)
-
-    def _implication(self) -> Condition:
-        when = _condition(self._expression(_ALL))
-        self._expect(Kind.KEYWORD, "then")
-        then = _condition(self._expression(_ALL))
-        return Joined(parts=(Negated(part=when), then), every=False)
 
     def _bound(self, left: Part, word: str, strength: int) -> Part:
         """What a part becomes with the word after it, and what that takes."""
@@ -362,7 +353,10 @@ class _Parser:
         if not isinstance(left, Column):
             raise unreadable(f"{word!r} is asked of a column, not of {_told(left)}")
         if word == "is":
-            return self._is(left)
+            negative = self._took(Kind.KEYWORD, "not")
+            self._expect(Kind.KEYWORD, "null")
+            missing = Missing(column=left)
+            return Negated(part=missing) if negative else missing
         if word == "not" and self._took(Kind.WORD, "between"):
             return Negated(part=self._between(left))
         if word == "not":
@@ -386,12 +380,6 @@ class _Parser:
         if self._signs > MOST_SIGNS:
             raise unreadable(f"it has more than {MOST_SIGNS} signs of arithmetic")
         return computed(_operand(left, sign), sign, _operand(right, sign))
-
-    def _is(self, column: Column) -> Condition:
-        negative = self._took(Kind.KEYWORD, "not")
-        self._expect(Kind.KEYWORD, "null")
-        missing = Missing(column=column)
-        return Negated(part=missing) if negative else missing
 
     def _in(self, column: Column) -> Condition:
         self._expect(Kind.SIGN, "(")
@@ -418,17 +406,14 @@ class _Parser:
             case Kind.KEYWORD if token.text == "null":
                 raise unreadable("nothing compares with null: ask for is null or is not null")
             case Kind.WORD if token.text in PARTS and self._next() == (Kind.SIGN, "("):
-                return self._extracted(token)
+                self._expect(Kind.SIGN, "(")
+                column = self._column(self._take())
+                self._expect(Kind.SIGN, ")")
+                return Extracted(part=token.text, column=column)
             case Kind.WORD | Kind.QUOTED | Kind.TICKED:
                 return self._column(token)
         hint = "; a column of that name goes in double quotes" if token.kind is Kind.KEYWORD else ""
         raise unreadable(f"a column or a value is expected, not {token}{hint}")
-
-    def _extracted(self, token: Token) -> Term:
-        self._expect(Kind.SIGN, "(")
-        column = self._column(self._take())
-        self._expect(Kind.SIGN, ")")
-        return Extracted(part=token.text, column=column)
 
     def _column(self, token: Token) -> Column:
         name = token.text

@@ -1,10 +1,11 @@
 """Terms: the two sides of a comparison, read from words, and computed with a bound on rounding."""
 
 import math
+import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from enum import StrEnum, unique
+from enum import StrEnum, auto, unique
 from typing import Any, NamedTuple, TypeAlias, TypeGuard, final
 
 import numpy as np
@@ -46,15 +47,15 @@ SHOWN = 40  # characters of a text that a message repeats
 class Kind(StrEnum):
     """What a token is, by the groups of the pattern."""
 
-    SIGN = "sign"
-    DATE = "date"
-    NUMBER = "number"
-    TEXT = "text"
-    QUOTED = "quoted"
-    TICKED = "ticked"
-    WORD = "word"
-    KEYWORD = "keyword"
-    END = "end"
+    SIGN = auto()
+    DATE = auto()
+    NUMBER = auto()
+    TEXT = auto()
+    QUOTED = auto()
+    TICKED = auto()
+    WORD = auto()
+    KEYWORD = auto()
+    END = auto()
 
 
 class Token(NamedTuple):
@@ -172,14 +173,6 @@ class Rounded:
         return pa.array(_COMPARE[operator](gap, same), mask=np.isnan(gap))
 
 
-def _sum(left: Rounded, right: Rounded) -> tuple[Floats, Floats]:
-    return left.values + right.values, left.slack + right.slack
-
-
-def _difference(left: Rounded, right: Rounded) -> tuple[Floats, Floats]:
-    return left.values - right.values, left.slack + right.slack
-
-
 def _product(left: Rounded, right: Rounded) -> tuple[Floats, Floats]:
     slack = left.slack * np.abs(right.values) + right.slack * np.abs(left.values) + left.slack * right.slack
     return left.values * right.values, slack
@@ -193,8 +186,8 @@ def _quotient(left: Rounded, right: Rounded) -> tuple[Floats, Floats]:
 
 
 _COMBINE: Mapping[str, Callable[[Rounded, Rounded], tuple[Floats, Floats]]] = {
-    "+": _sum,
-    "-": _difference,
+    "+": lambda left, right: (left.values + right.values, left.slack + right.slack),
+    "-": lambda left, right: (left.values - right.values, left.slack + right.slack),
     "*": _product,
     "/": _quotient,
 }
@@ -375,15 +368,10 @@ def signed(sign: str, term: Term) -> Term:
 
 def _value(left: float, sign: str, right: float) -> float:
     """Of integers, an integer, except for a quotient and beyond what float64 holds exactly."""
-    match sign:
-        case "+":
-            value = left + right
-        case "-":
-            value = left - right
-        case "*":
-            value = left * right
-        case _:
-            value = left / right if right else math.nan
+    if sign == "/":
+        value = left / right if right else math.nan
+    else:
+        value = {"+": operator.add, "-": operator.sub, "*": operator.mul}[sign](left, right)
     if isinstance(value, int) and abs(value) < 10**_MOST_DIGITS:
         return value
     return float(f"{value:.{_MOST_DIGITS}g}")
