@@ -30,47 +30,12 @@ if TYPE_CHECKING:
     from kernelease.synthesizer import Synthesizer
     from kernelease.table import Schema
 
-__all__ = [
-    "Adaptive",
-    "Certificate",
-    "Estimate",
-    "Interactions",
-    "KerneleaseError",
-    "LedgerFile",
-    "Measurements",
-    "MemoryLedger",
-    "Neighbours",
-    "Privacy",
-    "PublicSeed",
-    "RandomFeatures",
-    "Release",
-    "Schema",
-    "SeededNoise",
-    "SmallDatabase",
-    "Subspace",
-    "Synthesizer",
-    "SystemNoise",
-    "__version__",
-    "analysis",
-    "check",
-    "draft",
-    "errors",
-    "features",
-    "fit",
-    "kernels",
-    "load",
-    "measure",
-    "methods",
-    "plan",
-    "pool",
-    "privacy",
-    "private_independence_test",
-    "private_two_sample_test",
-    "release",
-    "save",
-    "table",
-    "verify",
-]
+__all__ = ["Certificate", "Estimate", "Measurements", "Release", "Schema", "Synthesizer", "__version__"]
+__all__ += ["check", "draft", "load", "measure", "plan", "pool", "release", "save", "verify"]
+__all__ += ["LedgerFile", "MemoryLedger", "Neighbours", "Privacy", "PublicSeed", "SeededNoise", "SystemNoise"]
+__all__ += ["Adaptive", "Interactions", "RandomFeatures", "SmallDatabase", "Subspace"]
+__all__ += ["private_independence_test", "private_two_sample_test"]
+__all__ += ["KerneleaseError", "analysis", "errors", "features", "fit", "kernels", "methods", "privacy", "table"]
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = front_door(

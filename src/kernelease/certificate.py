@@ -300,7 +300,6 @@ class Measurements:
 
     @property
     def schema(self) -> Schema | None:
-        """The declared columns; vectors have none."""
         return self.domain.schema
 
     def fit(

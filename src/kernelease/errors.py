@@ -29,31 +29,18 @@ from dataclasses import MISSING, fields
 from difflib import get_close_matches
 from typing import Any, ParamSpec, TypeGuard, TypeVar
 
-__all__ = [
+__all__ = ["KerneleaseError", "LabelError", "ParameterError", "SchemaError", "SourceError", "UncertaintyWarning"]
+__all__ += [
     "BudgetError",
     "BundleError",
     "CapacityError",
-    "KerneleaseError",
-    "LabelError",
     "LedgerError",
-    "ParameterError",
     "PrivacyError",
     "ResourceError",
-    "SchemaError",
     "SigningError",
-    "SourceError",
-    "UncertaintyWarning",
-    "check_integer",
-    "check_number",
-    "check_scale",
-    "check_tuple",
-    "closest",
-    "in_words",
-    "is_encodable",
-    "misuse",
-    "named_only",
-    "nearest",
 ]
+__all__ += ["check_integer", "check_number", "check_scale", "check_tuple", "in_words", "misuse", "named_only"]
+__all__ += ["closest", "is_encodable", "nearest"]
 
 
 class KerneleaseError(Exception):

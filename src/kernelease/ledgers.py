@@ -29,6 +29,7 @@ from typing import Any, final
 from kernelease import html
 from kernelease._version import __version__
 from kernelease.errors import BudgetError, LedgerError, ParameterError, in_words, named_only
+from kernelease.machine import sync_folder
 from kernelease.privacy.accounting import Loss, Privacy
 from kernelease.privacy.calibration import Calibration
 from kernelease.privacy.ledger import (
@@ -149,7 +150,6 @@ class MemoryLedger:
 
     @property
     def subject(self) -> Subject:
-        """Whom the books are about."""
         return Subject(dataset=self.dataset, unit=self.unit)
 
     def charge(self, charge: Charge) -> Receipt:
@@ -162,7 +162,6 @@ class MemoryLedger:
             return receipt
 
     def spent(self) -> Loss:
-        """All entries, added up."""
         return self.entries[-1].spent if self.entries else Loss()
 
     def _repr_html_(self) -> str:
@@ -283,7 +282,6 @@ class LedgerFile:
 
     @property
     def subject(self) -> Subject:
-        """Whom the books are about."""
         return Subject(dataset=self.dataset, unit=self.unit)
 
     def charge(self, charge: Charge) -> Receipt:
@@ -478,17 +476,7 @@ def _publish(draft: Path, path: Path) -> None:
     except OSError:  # no hard links on this file system: claim the name, then replace the claim
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
         os.replace(draft, path)
-    _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make a new name durable. Systems that can't open a folder (Windows) sync names by themselves."""
-    if os.name == "posix":
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+    sync_folder(path.parent)
 
 
 def _value(connection: sqlite3.Connection, query: str) -> Any:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from functools import cache
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, TypeVar, final
 
 from kernelease.errors import CapacityError, ResourceError
@@ -49,6 +50,16 @@ def _can_have(size: int) -> bool:
     except (OSError, MemoryError, OverflowError):
         return False
     return True
+
+
+def sync_folder(folder: Path) -> None:
+    """Make names in a folder durable. Systems that can't open a folder (Windows) sync names by themselves."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def is_shortage(error: BaseException) -> bool:

@@ -32,12 +32,10 @@ class SeededNoise:
         return f"SeededNoise({self.seed}) (NOT PRIVATE)"
 
     def gaussian(self, scale: float, size: int) -> Integers:
-        """Rounded Gaussian numbers."""
         check_scale(scale)
         return np.rint(self._generator.normal(0.0, scale, size)).astype(np.int64)
 
     def laplace(self, scale: float, size: int) -> Integers:
-        """Rounded Laplace numbers."""
         check_scale(scale, LARGEST_LAPLACE_SCALE)
         return np.rint(self._generator.laplace(0.0, scale, size)).astype(np.int64)
 
@@ -56,16 +54,13 @@ class Silence:
     private: ClassVar[bool] = False
 
     def gaussian(self, scale: float, size: int) -> Integers:
-        """Zeros."""
         check_scale(scale)
         return np.zeros(size, dtype=np.int64)
 
     def laplace(self, scale: float, size: int) -> Integers:
-        """Zeros."""
         check_scale(scale, LARGEST_LAPLACE_SCALE)
         return np.zeros(size, dtype=np.int64)
 
     def noisy_max(self, scores: Sequence[int], scale: float) -> int:
-        """The first."""
         check_scale(scale)
         return 0

@@ -495,7 +495,13 @@ class _Request:
         ledger: LedgerLike | None,
         noise: NoiseSource | None,
     ) -> "_Request":
-        _check_level(level, draws)
+        if not 0.0 < level < 1.0:
+            raise ParameterError(f"level must be between 0 and 1, got {level!r}.")
+        if not 1.0 / level - 1.0 <= draws <= MOST_DRAWS:
+            raise ParameterError(
+                f"draws must be from {1.0 / level - 1.0:.0f} to {MOST_DRAWS:,}, so that a test at level {level:g} can "
+                f"reject, got {draws!r}."
+            )
         promised = _pure(privacy)
         subject = Subject(dataset=schema.name, unit=schema.unit)
         return cls(
@@ -542,16 +548,6 @@ def _pure(privacy: PrivacyLike) -> Privacy:
     if promised.delta != 0.0:
         raise ParameterError(f"privacy: a test on rows is pure, so delta must be 0: ({promised.epsilon:g}, 0).")
     return promised.under(Neighbours.REPLACE_ONE)
-
-
-def _check_level(level: float, draws: int) -> None:
-    if not 0.0 < level < 1.0:
-        raise ParameterError(f"level must be between 0 and 1, got {level!r}.")
-    if not 1.0 / level - 1.0 <= draws <= MOST_DRAWS:
-        raise ParameterError(
-            f"draws must be from {1.0 / level - 1.0:.0f} to {MOST_DRAWS:,}, so that a test at level {level:g} can "
-            f"reject, got {draws!r}."
-        )
 
 
 def _columns_of(schema: SchemaLike, columns: Sequence[str] | None) -> Schema:

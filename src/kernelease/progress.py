@@ -84,11 +84,9 @@ class Repeated:
         self._whole.expect({self._said(number, name): stages[name] for number in numbers for name in stages})
 
     def stage(self, name: str, steps: int | None = None) -> None:
-        """A stage of this one."""
         self._whole.stage(self._said(self._number, name), steps)
 
     def step(self) -> None:
-        """The step as it is."""
         self._whole.step()
 
     def _said(self, number: int, name: str) -> str:
@@ -144,7 +142,6 @@ class Course:
 
     @property
     def name(self) -> str:
-        """The name of the running stage."""
         return self._name
 
     def expect(self, stages: Mapping[str, float]) -> None:
@@ -260,7 +257,6 @@ class _Live(ProgressColumn):
         self._made = made
 
     def render(self, task: Task) -> RenderableType:
-        """The bar as it is now."""
         return self._made(task)
 
 

@@ -93,12 +93,10 @@ class Synthesizer:
         return {name: table.to_pandas() if self._pandas else table.rows for name, table in made.tables.items()}
 
     def fit_sample(self, X: Any, n: int | None = None) -> Any:
-        """`fit`, then `sample`."""
         return self.fit(X).sample(n)
 
     @property
     def schema_(self) -> Schema | Tables:
-        """What was declared."""
         declared = self._release.schema
         assert declared is not None  # `fit` always has one
         return declared

@@ -57,20 +57,16 @@ def conforms(value: Any, hint: Any) -> bool:
     if origin in (Union, types.UnionType):
         return any(conforms(value, option) for option in inner)
     if origin is tuple:
-        return _is_tuple(value, inner)
+        if not isinstance(value, tuple):
+            return False
+        if len(inner) == 2 and inner[1] is Ellipsis:
+            return all(conforms(item, inner[0]) for item in value)
+        return len(value) == len(inner) and all(map(conforms, value, inner))
     if origin is np.ndarray:
         return _is_array(value, inner[1])
     if hint in _CHECKS:
         return bool(_CHECKS[hint](value))
     return isinstance(hint, type) and isinstance(value, hint)
-
-
-def _is_tuple(value: Any, inner: tuple[Any, ...]) -> bool:
-    if not isinstance(value, tuple):
-        return False
-    if len(inner) == 2 and inner[1] is Ellipsis:
-        return all(conforms(item, inner[0]) for item in value)
-    return len(value) == len(inner) and all(map(conforms, value, inner))
 
 
 def _is_array(value: Any, dtype: Any) -> bool:

@@ -27,6 +27,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from kernelease.bundle.signing import fingerprint, parse_public_key, public_pem, short_fingerprint, sign, verify
 from kernelease.errors import BundleError, ParameterError, ResourceError, SigningError
+from kernelease.machine import sync_folder
 from kernelease.strangers import web_refusal
 
 # ---- Exchanging two names in one step, where the system can.
@@ -89,7 +90,7 @@ class SignatureState(Enum):
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class SignatureCheck:
     """A signature, as checked. Only `trusted` says who made it.
 
@@ -144,44 +145,29 @@ def check_signature(files: Mapping[str, bytes], trusted_public_key: Ed25519Publi
     """
     present = [name for name in (SIGNATURE, PUBLIC_KEY) if name in files]
     if not present:
-        return _result(
-            SignatureState.UNSIGNED,
-            None,
-            False,
-            "not signed, so not checked: anyone may have made or altered this bundle",
-        )
+        told = "not signed, so not checked: anyone may have made or altered this bundle"
+        return SignatureCheck(SignatureState.UNSIGNED, None, False, told)
     missing = [name for name in (SUMS, SIGNATURE, PUBLIC_KEY) if name not in files]
     if missing:
-        return _result(SignatureState.BAD, None, False, f"{', '.join(missing)}: missing from a signed bundle")
+        return SignatureCheck(SignatureState.BAD, None, False, f"{', '.join(missing)}: missing from a signed bundle")
     try:
         key = parse_public_key(files[PUBLIC_KEY])
     except SigningError as error:
-        return _result(SignatureState.BAD, None, False, str(error))
+        return SignatureCheck(SignatureState.BAD, None, False, str(error))
+    found = fingerprint(key)
     if files[PUBLIC_KEY] != public_pem(key):  # PEM may hold anything before and after a key
         reason = f"{PUBLIC_KEY}: holds more than a key, or is not written as a bundle's is"
-        return _result(SignatureState.BAD, fingerprint(key), False, reason)
+        return SignatureCheck(SignatureState.BAD, found, False, reason)
     if not verify(files[SUMS], files[SIGNATURE], key):
         reason = f"{SIGNATURE}: not a signature of this {SUMS} by the key in {PUBLIC_KEY}"
-        return _result(SignatureState.BAD, fingerprint(key), False, reason)
-    return _judge(fingerprint(key), None if trusted_public_key is None else fingerprint(trusted_public_key))
-
-
-def _judge(found: str, trusted: str | None) -> SignatureCheck:
-    """A valid signature by the key `found`: by whom?"""
-    name = short_fingerprint(found)
-    if trusted is None:
-        message = (
-            f"signed by key {name}; compare it with the publisher's, for the bundle itself can't say whose key it is"
-        )
-    elif found == trusted:
-        message = f"signed by key {name}, which you trust"
-    else:
-        message = f"signed by key {name}, which is not the key you trust ({short_fingerprint(trusted)})"
-    return _result(SignatureState.SIGNED, found, found == trusted, message)
-
-
-def _result(state: SignatureState, key: str | None, trusted: bool, message: str) -> SignatureCheck:
-    return SignatureCheck(state=state, fingerprint=key, trusted=trusted, message=message)
+        return SignatureCheck(SignatureState.BAD, found, False, reason)
+    trusted = None if trusted_public_key is None else fingerprint(trusted_public_key)
+    whose = "; compare it with the publisher's, for the bundle itself can't say whose key it is"
+    if trusted is not None:
+        other = f", which is not the key you trust ({short_fingerprint(trusted)})"
+        whose = ", which you trust" if found == trusted else other
+    told = f"signed by key {short_fingerprint(found)}{whose}"
+    return SignatureCheck(SignatureState.SIGNED, found, found == trusted, told)
 
 
 def _parse(data: bytes) -> tuple[dict[str, str], list[str]]:
@@ -203,31 +189,10 @@ def _parse(data: bytes) -> tuple[dict[str, str], list[str]]:
 # ---- The folder or zip.
 
 
-__all__ = [
-    "NAMES",
-    "SEALS",
-    "Limits",
-    "check_form",
-    "check_target",
-    "is_name",
-    "read_bundle",
-    "rows_file",
-    "try_target",
-    "write_bundle",
-]
-
 NAMES = SEALS | {
-    "README.md",
-    "certificate.json",
-    "croissant.json",
-    "data.parquet",
-    "datapackage.json",
-    "datasheet.md",
-    "fit.json",
-    "measurements.json",
-    "registry.yaml",
-    "report.html",
-    "schema.json",
+    *("README.md", "datasheet.md", "report.html"),
+    *("certificate.json", "fit.json", "measurements.json", "registry.yaml", "schema.json"),
+    *("data.parquet", "croissant.json", "datapackage.json"),
 }
 
 # Of several tables, one file each: data.NAME.parquet. A table's name has no dot, no slash and no capital letter: its
@@ -315,7 +280,7 @@ def write_bundle(
 
 def _confirm(target: Path, path: str | Path) -> None:
     try:
-        _sync_folder(target.parent)
+        sync_folder(target.parent)
     except OSError as error:
         raise BundleError(
             f"The bundle {path} is in place and whole, but the disk did not confirm it: {_reason(error)}. "
@@ -402,7 +367,7 @@ def _write_folder(draft: Path, files: Mapping[str, bytes]) -> None:
         with open(draft / name, "xb") as file:
             file.write(data)
             _sync(file)
-    _sync_folder(draft)
+    sync_folder(draft)
 
 
 def _write_zip(draft: Path, files: Mapping[str, bytes]) -> None:
@@ -511,16 +476,6 @@ def _clear(draft: Path) -> None:
 def _sync(file: IO[bytes]) -> None:
     file.flush()
     os.fsync(file.fileno())
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make names in a folder durable. Systems that can't open a folder (Windows) sync names by themselves."""
-    if os.name == "posix":
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def _read_folder(source: Path, limits: Limits) -> dict[str, bytes]:

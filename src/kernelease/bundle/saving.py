@@ -432,7 +432,7 @@ class Patience:
         """Hold signals from now on."""
         if self._former or threading.current_thread() is not threading.main_thread():
             return
-        for number in _held_signals():
+        for number in [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]:
             former = signal.getsignal(number)
             if former not in (None, signal.SIG_IGN):
                 self._former[number] = former
@@ -465,10 +465,6 @@ class Patience:
             raise Ended
         if len(self._arrived) > 1:
             _say(f"{self._waiting()} `kill -9 {os.getpid()}` stops it now, and loses what was charged.")
-
-
-def _held_signals() -> list[int]:
-    return [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
 def _say(line: str) -> None:
@@ -519,7 +515,6 @@ class Watched:
 
     @property
     def cap(self) -> Privacy:
-        """The cap of the ledger behind it."""
         return self._ledger.cap
 
     def charge(self, charge: Charge) -> Receipt:
@@ -536,7 +531,6 @@ class Watched:
         return self._receipts[-1]
 
     def spent(self) -> Loss:
-        """All entries there."""
         return self._ledger.spent()
 
     @property

@@ -113,7 +113,6 @@ def _reference_problems(rows: Mapping[str, pa.Table], table: TableOfRecords) -> 
 
 
 def _broken_rules(rows: Mapping[str, pa.Table], tables: Tables, table: TableOfRecords, owner: Integers) -> list[str]:
-    """The rules across tables that a row breaks."""
     if not (rules := tables.rules_of(table.name)):
         return []
     joined = tables.with_rows_above(table.name, rows[table.name], owner, rows)
@@ -514,7 +513,6 @@ def _same_counts(measurements: Measurements, one: pa.Table, other: pa.Table) -> 
 
 
 def _table(codes: Codes, block: Block) -> Integers:
-    """How many rows are in each cell of a block."""
     cells = tuple(group[codes[:, column]] for column, group in zip(block.columns, block.groups, strict=True))
     return np.bincount(np.ravel_multi_index(cells, block.grid), minlength=math.prod(block.grid))
 

@@ -187,12 +187,10 @@ class Root(Commands):
         return list(self.commands)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """The words that are left for a command."""
         with _usage_in_words():
             return super().parse_args(ctx, args)
 
     def get_params(self, ctx: Any) -> Any:
-        """Its options, as help shows them."""
         return _clear(super().get_params(ctx))
 
 
@@ -286,16 +284,6 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-def _import(module: str) -> None:
-    try:
-        importlib.import_module(module)
-    except ImportError as error:
-        raise ParameterError(
-            f"--import {module}: {error}. Name a module that Python finds: an installed one, or one in a folder of "
-            "PYTHONPATH."
-        ) from None
-
-
 @app.callback()
 def main(
     context: typer.Context,
@@ -316,6 +304,12 @@ def main(
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
     for module in modules or ():
-        _import(module)
+        try:
+            importlib.import_module(module)
+        except ImportError as error:
+            raise ParameterError(
+                f"--import {module}: {error}. Name a module that Python finds: an installed one, or one in a folder of "
+                "PYTHONPATH."
+            ) from None
     if config is not None:
         context.default_map = read_config(config, context.command)

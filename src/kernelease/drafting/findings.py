@@ -120,7 +120,6 @@ class Report:
 
     @property
     def level(self) -> Level:
-        """The level of the worst finding."""
         return max((finding.level for finding in self.findings), default=Level.NOTE)
 
     @property
@@ -130,7 +129,6 @@ class Report:
 
     @property
     def verdict(self) -> str:
-        """The whole report in a few words."""
         return _VERDICTS[self.level]
 
     def damaged(self, *, strict: bool = False) -> bool:

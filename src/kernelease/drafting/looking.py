@@ -193,7 +193,6 @@ class _Look:
         return all(cell.strip().lower() in ("true", "false") for cell in self.present)
 
     def share(self, fits: Any) -> float:
-        """The share of cells that fit."""
         total = self.present.total()
         return sum(times for cell, times in self.present.items() if fits(cell)) / total if total else 0.0
 
@@ -312,12 +311,10 @@ class _Numbers:
 
     @cached_property
     def values(self) -> Floats:
-        """The numbers themselves."""
         return np.array([*self.rows], dtype=np.float64)
 
     @cached_property
     def counts(self) -> Floats:
-        """The rows of each."""
         return np.array([*self.rows.values()], dtype=np.float64)
 
     @property
@@ -351,12 +348,10 @@ class _Numbers:
 
     @property
     def _usual(self) -> float:
-        """The most frequent one."""
         return max(self.rows, key=self.rows.__getitem__)
 
     @property
     def whole(self) -> bool:
-        """Whether all are whole numbers."""
         return all(number.is_integer() for number in self.rows)
 
     @staticmethod

@@ -70,14 +70,12 @@ class Rules:
     broken: Counter[str] = field(default_factory=Counter)
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Some more rows."""
         self.rows += batch.num_rows
         for rule in self.schema.constraints:
             columns = {name: typed(self.schema.column(name), batch.column(name)) for name in rule.columns}
             self.broken[rule.text] += int((~rule.holds(pa.table(columns))).sum())
 
     def findings(self) -> Iterator[Finding]:
-        """The constraints that rows break."""
         for rule, count in self.broken.items():
             if count:
                 yield Finding(

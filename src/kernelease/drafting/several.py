@@ -73,7 +73,12 @@ def draft_tables(data: Any, *, looking: Looking | None = None, name: str | None 
         rest = pa.schema([one for one in source_columns(source) if one.name not in keys])
         return draft(rest, table, declared_types=typed, written=written[table])
 
-    return _Forest.of(columns, links, cells).text(described, name=name, dates=_dates(sources), files=_files(given))
+    return _Forest.of(columns, links, cells).text(
+        described,
+        name=name,
+        dates=_dates(sources),
+        files={table: one.name for table, one in given.items() if isinstance(one, Path)},
+    )
 
 
 def draft_linked(texts: Mapping[str, str], links: Sequence[Link], keys: Mapping[str, str]) -> str:
@@ -112,10 +117,6 @@ def _given(data: Any) -> dict[str, Any]:
 def _written(source: Source) -> Written:
     """With the separator that the first line of a CSV file shows: the header is public."""
     return Written(separator=source.other_separator()) if isinstance(source, CsvFile) else Written()
-
-
-def _files(given: Mapping[str, Any]) -> dict[str, str]:
-    return {table: one.name for table, one in given.items() if isinstance(one, Path)}
 
 
 def _dates(sources: Mapping[str, Source]) -> dict[str, str]:
@@ -185,7 +186,6 @@ def _sounds_like_a_key(column: str) -> bool:
 
 
 def _cells(source: Source) -> dict[str, Counter[bytes | None]]:
-    """The distinct cells of each column. Private."""
     every = {column: Persons(unit=column, cap=1) for column in source.names()}
     for batch in source.batches(source.names()):
         for column, counted in every.items():
@@ -258,7 +258,6 @@ def _chosen(links: Iterable[Link]) -> list[Link]:
 
 
 def _above(table: str, links: Sequence[Link]) -> set[str]:
-    """A table, its parents, and theirs."""
     found = {table}
     while more := {one.parent for one in links if one.child in found} - found:
         found |= more
@@ -321,7 +320,7 @@ class _Forest:
         dated = {table: dates.get(table) or _dated(bodies[table]) for table in wanted}
         parts = [f"{TO_FILL_IN if self.cells is None else TO_DECIDE}\n{self._head(name, dated)}"]
         for table, body in bodies.items():
-            parts.append(self._hanging(table, _rules(body), dated[table]))
+            parts.append(self._hanging(table, re.findall(r"^constraints = .*$", body, re.MULTILINE), dated[table]))
             parts += [_moved(table, body), *(_book_column(one) for one in self._books_of(table))]
         parts += [_book(table, self.keys[table], files.get(table)) for table in books]
         return "\n".join(part for part in parts if part)
@@ -387,13 +386,8 @@ class _Forest:
 
 
 def _dated(text: str) -> str | None:
-    """The first column that a draft of one table has as a date."""
     found = re.search(r'^\[columns\.([\w-]+)\]\ntype = "date(?:time)?"', text, re.MULTILINE)
     return None if found is None else found[1]
-
-
-def _rules(text: str) -> list[str]:
-    return re.findall(r"^constraints = .*$", text, re.MULTILINE)
 
 
 def _moved(table: str, text: str) -> str:

@@ -66,7 +66,6 @@ class Tally:
     """Cells that can't be read, or are not declared."""
 
     def add(self, array: pa.Array) -> None:
-        """Some more cells."""
         plain = array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
         present = self._present(plain)
         self.rows += len(plain)
@@ -363,7 +362,6 @@ class Persons:
 
     @property
     def number(self) -> int:
-        """The number of persons."""
         return len(self.rows) - (None in self.rows)
 
     def findings(self) -> Iterator[Finding]:
@@ -472,12 +470,10 @@ class _Cells:
 
     @cached_property
     def counts(self) -> Integers:
-        """Rows of each value."""
         return np.bincount(self.codes[self.codes >= 0], minlength=len(self.texts))
 
     @cached_property
     def present(self) -> int:
-        """Rows that have a value."""
         return int(self.counts.sum())
 
     @property
@@ -487,7 +483,6 @@ class _Cells:
 
     @property
     def whole(self) -> bool:
-        """Whether all are whole numbers."""
         return all(parse_number(text.encode()).is_integer() for text in self.texts)
 
     @property

@@ -98,7 +98,6 @@ class ClassMoments(FeatureMap):
 
     @property
     def classes(self) -> int:
-        """C."""
         return len(self.kernel.classes)
 
     @property
@@ -131,7 +130,6 @@ class ClassMoments(FeatureMap):
 
     @property
     def norm_bound(self) -> float:
-        """R."""
         return sqrt_above(self.squared_limit * Fraction(self.step) ** 2)
 
     @property
@@ -147,7 +145,6 @@ class ClassMoments(FeatureMap):
 
     @property
     def diameter_l1(self) -> float:
-        """Twice the norm."""
         return 2.0 * self.norm_bound_l1
 
     def integers(self, rows: Rows) -> Integers:

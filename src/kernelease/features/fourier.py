@@ -207,7 +207,10 @@ class Fourier(FeatureMap):
         grid = default_resolution(kernel.lengthscale, dimension) if resolution is None else resolution
         draws = kernel.unit_frequencies(seed.generator("Fourier radii"), count, dimension)
         radii = np.sqrt((draws**2).sum(axis=1, keepdims=True))
-        directions = _orthogonal_directions(seed.generator("Fourier directions"), count, dimension)
+        blocks = -(-count // dimension)
+        q, r = np.linalg.qr(seed.generator("Fourier directions").standard_normal((blocks, dimension, dimension)))
+        q *= np.sign(np.diagonal(r, axis1=1, axis2=2))[:, None, :]  # else LAPACK's signs spoil uniformity
+        directions = q.transpose(0, 2, 1).reshape(blocks * dimension, dimension)[:count]
         scale = np.asarray(kernel.lengthscale, dtype=np.float64)
         return cls(frequencies=radii * directions / scale, resolution=grid)
 
@@ -264,7 +267,6 @@ class Fourier(FeatureMap):
                 yield block, pairs, _nearest_angles(self.turns[pairs], columns[:, block])
 
     def evaluate(self, points: Rows) -> Floats:
-        """φ of public points: (m, d) → (m, J)."""
         result = np.empty((len(points), self.dimension))
         for block, cosines, sines in self._waves(clamped_points(points, self.resolution, "Fourier")):
             result[block] = np.concatenate([cosines, sines], axis=1)
@@ -323,11 +325,3 @@ def _nearest_angles(turns: NDArray[np.uint64], columns: NDArray[np.uint64]) -> I
     phases += _HALF_ANGLE
     phases >>= _SHIFT
     return phases.view(np.int64)
-
-
-def _orthogonal_directions(generator: np.random.Generator, count: int, dimension: int) -> Floats:
-    """Unit vectors, each uniform on the sphere, orthogonal within blocks of d: (count, d)."""
-    blocks = -(-count // dimension)
-    q, r = np.linalg.qr(generator.standard_normal((blocks, dimension, dimension)))
-    q *= np.sign(np.diagonal(r, axis1=1, axis2=2))[:, None, :]  # else LAPACK's signs spoil uniformity
-    return q.transpose(0, 2, 1).reshape(blocks * dimension, dimension)[:count]

@@ -52,12 +52,10 @@ class OneOfEach(FeatureMap):
 
     @property
     def norm_bound_l1(self) -> float:
-        """√c."""
         return sqrt_above(self.parts)
 
     @property
     def diameter_l1(self) -> float:
-        """2√c."""
         return 2.0 * self.norm_bound_l1
 
 
@@ -100,7 +98,6 @@ class OneHot(OneOfEach):
 
     @property
     def parts(self) -> int:
-        """c."""
         return len(self._columns)
 
     def atoms(self, rows: Rows) -> Integers:
@@ -124,7 +121,6 @@ class OneHot(OneOfEach):
         return np.cumsum([0, *(len(column.values) + 1 for column in self._columns[:-1])])
 
     def evaluate(self, points: Rows) -> Floats:
-        """φ of public points: (m, c) → (m, J)."""
         return np.multiply(self.integers(points), self.step, dtype=np.float64)
 
 
@@ -210,12 +206,10 @@ class RandomBinning(OneOfEach):
 
     @property
     def dimension(self) -> int:
-        """J = G·B."""
         return len(self.keys) * self.buckets
 
     @property
     def parts(self) -> int:
-        """G."""
         return len(self.keys)
 
     def integers(self, rows: Rows) -> Integers:
@@ -240,7 +234,6 @@ class RandomBinning(OneOfEach):
             yield grid, (((word >> _HALF) * np.uint64(self.buckets)) >> _HALF).view(np.int64)
 
     def evaluate(self, points: Rows) -> Floats:
-        """φ of public points: (m, d) → (m, J)."""
         return np.multiply(self.integers(points), self.step, dtype=np.float64)
 
 
@@ -300,7 +293,6 @@ class HashedNgrams(FeatureMap):
 
     @property
     def dimension(self) -> int:
-        """J = `buckets`."""
         return self.buckets
 
     @property
@@ -335,7 +327,6 @@ class HashedNgrams(FeatureMap):
         return result
 
     def evaluate(self, points: Rows) -> Floats:
-        """φ of public strings: (m, 1) → (m, J)."""
         return np.multiply(self.integers(points), self.step, dtype=np.float64)
 
     def _vectors(self, rows: Rows) -> Iterator[dict[int, int]]:

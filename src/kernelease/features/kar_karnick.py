@@ -99,7 +99,6 @@ class KarKarnick(FeatureMap):
 
     @property
     def dimension(self) -> int:
-        """J."""
         return len(self.degrees)
 
     @property
@@ -109,7 +108,6 @@ class KarKarnick(FeatureMap):
 
     @property
     def norm_bound(self) -> float:
-        """`clip`."""
         return self.clip
 
     @property
@@ -119,12 +117,10 @@ class KarKarnick(FeatureMap):
 
     @property
     def norm_bound_l1(self) -> float:
-        """√J·`clip`."""
         return sqrt_above(Fraction(self.clip) ** 2 * len(self.degrees))
 
     @property
     def diameter_l1(self) -> float:
-        """2√J·`clip`."""
         return 2.0 * self.norm_bound_l1
 
     @property

@@ -100,7 +100,9 @@ def _one_by_one(
             break
         rank = len(pivots)
         if rank == factor.shape[1]:
-            factor = _widened(factor, limit)
+            wider = np.empty((len(factor), min(limit, 2 * factor.shape[1])))
+            wider[:, : factor.shape[1]] = factor
+            factor = wider
         column = column_of(pivot)
         column -= factor[:, :rank] @ factor[pivot, :rank]
         column /= np.sqrt(residual[pivot])
@@ -140,13 +142,6 @@ def _pivoted_at_once(gram: Floats, tolerance: float, limit: int) -> PartialChole
 def _next_pivot(residual: Floats, order: Order, tolerance: float) -> int | None:
     pivot = int(np.argmax(residual)) if order is Order.PIVOTED else int(np.argmax(residual > tolerance))
     return pivot if residual[pivot] > tolerance else None
-
-
-def _widened(factor: Floats, limit: int) -> Floats:
-    """Room for twice as many columns, so that memory follows the rank that is reached."""
-    wider = np.empty((len(factor), min(limit, 2 * factor.shape[1])))
-    wider[:, : factor.shape[1]] = factor
-    return wider
 
 
 # ---- The feature map.

@@ -46,14 +46,6 @@ def _log_table() -> tuple[Floats, Floats]:
     return np.array([float(c) for c in centres]), np.array([float(_DIGITS.ln(c)) for c in centres])
 
 
-def _horner(coefficients: tuple[float, ...], r: Floats) -> Floats:
-    total = np.full_like(r, coefficients[0])
-    for coefficient in coefficients[1:]:
-        total *= r
-        total += coefficient
-    return total
-
-
 def exp_negative(t: Floats) -> Floats:
     """exp(−t) for t ≥ 0, elementwise; 0 for t ≥ 64.
 
@@ -90,7 +82,11 @@ def log_positive(y: Floats) -> Floats:
     index = (mantissa * (2 * _LOG_CELLS)).astype(np.int64) - _LOG_CELLS
     centres, logarithms = _log_table()
     r = (mantissa - centres[index]) / centres[index]
-    series = _horner(_LOG_SERIES, r) * r
+    total = np.full_like(r, _LOG_SERIES[0])
+    for coefficient in _LOG_SERIES[1:]:
+        total *= r
+        total += coefficient
+    series = total * r
     return exponent * 0.6931471805599453 + (logarithms[index] + series)
 
 

@@ -70,7 +70,6 @@ def _counted(release: Release) -> tuple[Schema, NoisyBlocks]:
 
 
 def _noise(release: Release) -> list[bytes]:
-    """The noisy numbers themselves: the same in two fits of one measurement."""
     return [np.ascontiguousarray(noisy.values).tobytes() for noisy in _counted(release)[1].blocks]
 
 

@@ -82,7 +82,6 @@ class Sums:
 
     @property
     def size(self) -> int:
-        """How many there are."""
         return int(self.index.max()) + 1
 
 

@@ -106,7 +106,6 @@ def _codes(schema: Schema, data: Any, query: str | None) -> Integers:
 def _distance(
     real: Integers, synthetic: Integers, weights: Floats, sizes: list[int], columns: tuple[int, ...]
 ) -> float:
-    """Total variation distance of the two distributions of some columns."""
     shape = tuple(sizes[column] for column in columns)
     cells = [np.ravel_multi_index(tuple(rows[:, column] for column in columns), shape) for rows in (real, synthetic)]
     total = int(np.prod(shape))

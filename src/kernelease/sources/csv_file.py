@@ -51,7 +51,6 @@ class Block:
 
     @property
     def last(self) -> bytes:
-        """The last record, with its newline."""
         return self.text[int(self.ends[-2]) if len(self.ends) > 1 else 0 :]
 
     def records(self) -> Iterator[bytes]:
@@ -62,12 +61,10 @@ class Block:
             start = end
 
     def without_first(self) -> "Block":
-        """All records but the first."""
         cut = int(self.ends[0])
         return Block(self.text[cut:], self.ends[1:] - cut)
 
     def where(self, chosen: Flags) -> "Block":
-        """Some of the records."""
         lengths = np.diff(self.ends, prepend=0)
         text = np.frombuffer(self.text, dtype=np.uint8)[np.repeat(chosen, lengths)]
         return Block(text.tobytes(), lengths[chosen].cumsum())
@@ -540,7 +537,6 @@ class CsvFile(FileSource):
 
     @property
     def parser(self) -> CellParser:
-        """The rules that make cells of its records."""
         return CellParser(
             width=len(self.header),
             separator=_separator(self.path, self.format),

@@ -148,7 +148,6 @@ class DeviceRows(PrivateArray):
         self._copy: Rows | None = None
 
     def array(self) -> Rows:
-        """A copy in the processor's memory."""
         if self._copy is None:
             self._copy = as_rows(cupy().asnumpy(self._rows))
         return self._copy

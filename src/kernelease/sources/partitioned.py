@@ -62,11 +62,9 @@ class DistantRows(PrivateRows):
 
     @property
     def width(self) -> int:
-        """Number of columns."""
         return self._width
 
     def public_count(self, neighbours: Neighbours) -> int | None:
-        """The number of rows (or persons) under replace-one."""
         if neighbours is Neighbours.ADD_REMOVE:
             return None
         if self._counts is not None:
@@ -76,11 +74,9 @@ class DistantRows(PrivateRows):
         return public_number(self._count, neighbours)
 
     def array(self) -> Rows:
-        """Refused: rows stay where they are."""
         raise ParameterError("This method has to see the rows, and these stay where they lie. Take another method.")
 
     def counts(self) -> ExactCounts:
-        """The table's counts."""
         if self._counts is None:
             raise ParameterError("Interactions: counts need declared columns. Give a schema, or another method.")
         return self._counts

@@ -40,7 +40,6 @@ class Clock:
 
     @property
     def type(self) -> pa.DataType:
-        """date32, or timestamp[us]."""
         return pa.date32() if self.days else pa.timestamp("us")
 
     def read(self, numbers: Floats) -> pa.Array:
@@ -403,7 +402,6 @@ def _lines(workbook: Any, sheet: str) -> Iterator[Line]:
 
 
 def _is_written(line: Line) -> bool:
-    """Whether a line has a cell that is not empty."""
     return any(cell != "" for cell in line)
 
 

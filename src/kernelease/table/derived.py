@@ -77,7 +77,6 @@ class Derived(ABC):
         self._check()
 
     def _given(self, key: str) -> Any:
-        """A field before it was checked: a file may say anything."""
         return getattr(self, key)
 
     @abstractmethod

@@ -231,14 +231,12 @@ class _Shallow(ElementTree.TreeBuilder):
     _depth = 0
 
     def start(self, tag: Any, attrs: Any, /) -> Any:
-        """One level deeper."""
         self._depth += 1
         if self._depth > DEEPEST:
             raise ValueError(f"it is nested more than {DEEPEST} deep")
         return super().start(tag, attrs)
 
     def end(self, tag: Any, /) -> Any:
-        """One level up."""
         self._depth -= 1
         return super().end(tag)
 

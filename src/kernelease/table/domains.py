@@ -255,7 +255,6 @@ class UndeclaredDomain(Domain, ABC):
         return repr(self.kernel)
 
     def drawn(self, draw: Callable[[int], Integers], count: int, generator: np.random.Generator) -> pa.Table:
-        """Refused: vectors have no atoms."""
         raise ParameterError("Rows can only be drawn for declared columns. Give a schema, or another method.")
 
 
@@ -265,7 +264,6 @@ class VectorDomain(UndeclaredDomain):
     """Arrays of numbers or objects: x0, x1 and so on."""
 
     def weighted(self, points: Rows, weights: Floats, generator: np.random.Generator) -> pa.Table:
-        """Points as they are."""
         columns = {f"x{index}": _column(points[:, index]) for index in range(points.shape[1])}
         return pa.table({**columns, self.weight_name: weights})
 

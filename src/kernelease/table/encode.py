@@ -48,7 +48,6 @@ class NarrowColumn:
         self._codes = pa.nulls(0)  # of each byte as a place in the dictionary
 
     def encode(self, array: pa.Array | pa.ChunkedArray) -> NarrowCodes:
-        """The code of every cell: (n,)."""
         if not isinstance(array, pa.DictionaryArray) or array.null_count or not 0 < len(array.dictionary) <= _BYTE:
             return self.column.encode(array).astype(self._kind)
         if not array.dictionary.equals(self._dictionary):

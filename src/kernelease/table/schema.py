@@ -312,7 +312,6 @@ class Schema:
         self._read_analyses()
 
     def _given(self, key: str) -> Any:
-        """A field before it was checked."""
         return getattr(self, key)
 
     def _check_columns(self) -> None:

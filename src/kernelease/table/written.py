@@ -77,7 +77,6 @@ class Written:
         self._check_texts()
 
     def _given(self, key: str) -> Any:
-        """A field before it was checked: a file may say anything."""
         return getattr(self, key)
 
     def _list(self, key: str) -> tuple[str, ...] | None:
@@ -121,12 +120,10 @@ class Written:
 
     @property
     def numerals(self) -> Numerals:
-        """How numbers are written."""
         return Numerals(decimal=self.decimal or ".", thousands=self.thousands)
 
     @property
     def formats(self) -> tuple[DateFormat, ...]:
-        """How dates are written, beside ISO 8601."""
         return tuple(DateFormat(text) for text in self.dates or ())
 
     @classmethod

@@ -55,7 +55,6 @@ def _left(cap: Privacy, entries: list[Receipt]) -> list[tuple[object, str, float
 
 
 def _timeline(cap: Privacy, entries: list[Receipt]) -> RenderableType:
-    """What was left, with a bar."""
     points = _left(cap, entries)
     rows = [(number, time, f"{left:.3g}", "█" * round(_BAR * left / cap.epsilon)) for number, time, left in points]
     return grid(("entry", "time", "epsilon left", f"of {cap.epsilon:g}"), rows, text=(0, 1, 3))

@@ -23,9 +23,19 @@ def draft_text(data: str, query: str | None, written: Written, told: Knowledge, 
     """The text of a schema to begin with."""
     name = told.dataset or (told.public.stem if told.public is not None else _name(data))
     if told.look:
-        return _by_looking(data, name, query, written, screen)
+        proposal = draft_by_looking(data, name, query=query, written=written)
+        if (unit := proposal.unit) is not None:
+            screen.note(
+                f"Column {unit.name!r} looks like the name of persons with several rows: the draft says unit = "
+                f"{toml_value(unit.name)} and max_rows_per_unit = {unit.most}. Keep them if these are persons: else "
+                "each row is protected, and not each person."
+            )
+        return proposal.text
     source = open_source(data, query=query, csv=CsvFormat.of(written))
-    _refuse_of_files(source, written)
+    for key in (*OF_FILES, *OF_TEXTS):
+        if getattr(written, key) is not None and key not in source.heeds():
+            flag = "null" if key == "nulls" else key
+            raise ParameterError(f"--{flag} {unheeded(key, source.describe())}. Leave it out.")
     if told.public is not None:
         return _from_public(source, read_public(told.public), name, written)
     known, paid = {}, ""
@@ -52,17 +62,6 @@ def draft_tables_text(data: str, query: str | None, written: Written, told: Know
     return draft_several(data, look=told.look, name=told.dataset)
 
 
-def _by_looking(data: str, name: str, query: str | None, written: Written, screen: Screen) -> str:
-    proposal = draft_by_looking(data, name, query=query, written=written)
-    if (unit := proposal.unit) is not None:
-        screen.note(
-            f"Column {unit.name!r} looks like the name of persons with several rows: the draft says unit = "
-            f"{toml_value(unit.name)} and max_rows_per_unit = {unit.most}. Keep them if these are persons: else each "
-            "row is protected, and not each person."
-        )
-    return proposal.text
-
-
 def with_separator(data: str, query: str | None, written: Written, screen: Screen) -> Written:
     """With the separator that the first line of a CSV file shows, where none is given: the header is public."""
     source = open_source(data, query=query, csv=CsvFormat.of(written))
@@ -76,13 +75,6 @@ def with_separator(data: str, query: str | None, written: Written, screen: Scree
         return written
     screen.note(f"The first line is parted by {other!r}: [source] separator says so.")
     return replace(written, separator=other)
-
-
-def _refuse_of_files(source: Source, written: Written) -> None:
-    for key in (*OF_FILES, *OF_TEXTS):
-        if getattr(written, key) is not None and key not in source.heeds():
-            flag = "null" if key == "nulls" else key
-            raise ParameterError(f"--{flag} {unheeded(key, source.describe())}. Leave it out.")
 
 
 def _name(data: str) -> str:

@@ -65,7 +65,6 @@ def _fields(estimate: Estimate, level: float) -> dict[str, Any]:
 
 
 def _end(estimate: Estimate, value: float) -> float | str | None:
-    """A number, or a date as text."""
     if estimate.calendar is None or not math.isfinite(value):
         return _finite(value)
     return estimate.told(value)
@@ -209,7 +208,6 @@ _BY_LABEL = ("mean", "covariance", "density")
 
 
 def _by_label(vectors: "Vectors", asked: "Asking", answer: Callable[[object], Estimate]) -> Estimate | Groups:
-    """One answer, or one for each class."""
     if asked.by is None:
         return answer(None)
     if vectors.labels is None:
@@ -218,7 +216,6 @@ def _by_label(vectors: "Vectors", asked: "Asking", answer: Callable[[object], Es
 
 
 def _estimate(found: "VectorEstimate | RatioEstimate", place: "int | tuple[int, int]", about: str) -> Estimate:
-    """One number of an array of estimates."""
     from kernelease.answers.vectors import VectorEstimate  # only vectors need it
 
     if isinstance(found, VectorEstimate):

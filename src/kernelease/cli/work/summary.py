@@ -207,7 +207,8 @@ def plan_tables(expected: Plan, all_pairs: bool) -> list[RenderableType]:
         shown += [line(""), grid(("pair", *_NOISE), map(_row, listed))]
     if len(listed) < len(pairs):
         shown.append(line(f"and {len(pairs) - len(listed)} pairs with less noise (--all-pairs lists them)"))
-    return [*shown, line(_UNIT), line(""), _curve(expected.settings), line(_SCALE)]
+    rows = [(*cells, "█" * (1 + round((_BAR - 1) * share))) for cells, share in _bars(expected.settings)]
+    return [*shown, line(_UNIT), line(""), grid(_BY_EPSILON, rows, text=(0, 5)), line(_SCALE)]
 
 
 def plan_parts(expected: Plan) -> list[str]:
@@ -279,12 +280,6 @@ def _percent(share: float | None) -> str:
     ('0.206 %', '50 %', '-')
     """
     return "-" if share is None else f"{100.0 * share:.3g} %"
-
-
-def _curve(settings: tuple[Setting, ...]) -> RenderableType:
-    """How noise and risk change with ε."""
-    rows = [(*cells, "█" * (1 + round((_BAR - 1) * share))) for cells, share in _bars(settings)]
-    return grid(_BY_EPSILON, rows, text=(0, 5))
 
 
 def _bars(settings: tuple[Setting, ...]) -> list[tuple[tuple[str, ...], float]]:

@@ -31,27 +31,6 @@ else:
         },
     )
 
-__all__ = [
-    "COLUMN_TYPES",
-    "FILL_IN",
-    "MOST_ATOMS",
-    "OTHER_LABEL",
-    "Boolean",
-    "Category",
-    "Celled",
-    "Codes",
-    "Column",
-    "Date",
-    "Datetime",
-    "Hierarchy",
-    "Integer",
-    "Listed",
-    "Number",
-    "Ordinal",
-    "Stepped",
-    "String",
-    "column_from_dict",
-    "column_keys",
-    "column_to_dict",
-    "required_keys",
-]
+__all__ = ["Boolean", "Category", "Date", "Datetime", "Hierarchy", "Integer", "Number", "Ordinal", "String"]
+__all__ += ["MOST_ATOMS", "OTHER_LABEL", "Celled", "Codes", "Column", "Listed", "Stepped"]
+__all__ += ["COLUMN_TYPES", "FILL_IN", "column_from_dict", "column_keys", "column_to_dict", "required_keys"]

@@ -56,7 +56,6 @@ class Levels:
 
     @property
     def cells(self) -> int:
-        """The number of cells."""
         return -(-(self.number - 2 * self.points) // self.run) + 2 * self.points
 
     def bounds(self) -> tuple[Integers, Integers]:
@@ -84,7 +83,6 @@ class LaidLevels:
 
     @property
     def cells(self) -> int:
-        """The number of cells."""
         return len(self.first)
 
     def bounds(self) -> tuple[Integers, Integers]:
@@ -125,7 +123,6 @@ class ListedLevels:
 
     @property
     def cells(self) -> int:
-        """The number of cells."""
         return len(self.listed)
 
     def bounds(self) -> tuple[Integers, Integers]:
@@ -307,7 +304,6 @@ class Celled(Column):
 
     @property
     def in_order(self) -> int:
-        """All cells."""
         return self.cell_count
 
     def _drawn_levels(self, cells: Integers, generator: np.random.Generator) -> Integers:
@@ -343,7 +339,6 @@ class Celled(Column):
 
     @property
     def size(self) -> int:
-        """The cells, and NULL."""
         return self.cell_count + self.nullable
 
     @property
@@ -382,7 +377,6 @@ class Celled(Column):
         """The mean of the legal values in each cell."""
 
     def centres(self) -> Floats:
-        """The mean of the legal values in each cell, in the unit of `edges`; NaN for NULL."""
         return np.append(self._cell_centres(), [np.nan] * self.nullable)
 
     @abstractmethod
@@ -623,7 +617,6 @@ class Comb(Column):
         return ("left out", *every, *(("NULL",) * self.of.nullable))
 
     def centres(self) -> Floats:
-        """None has a number."""
         return np.full(self.size, np.nan)
 
     def _codes(self, numbers: Floats) -> Codes:

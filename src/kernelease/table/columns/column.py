@@ -65,7 +65,6 @@ class Column(ABC):
 
     @property
     def source_name(self) -> str:
-        """Its name in the source."""
         return self.name if self.source is None else self.source
 
     def _given(self, key: str) -> Any:

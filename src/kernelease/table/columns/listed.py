@@ -101,7 +101,6 @@ class Listed(Column):
 
     @property
     def size(self) -> int:
-        """Values, `other`, NULL."""
         return self.value_atoms + self._has_other + self.nullable
 
     @property
@@ -144,12 +143,10 @@ class Listed(Column):
         return type(self.vocabulary[0]) is int
 
     def labels(self) -> tuple[str, ...]:
-        """The values, the label of `other`, NULL."""
         other = (str(self.other_label),) * self._has_other
         return tuple(str(value) for value in self.vocabulary) + other + (NULL_LABEL,) * self.nullable
 
     def centres(self) -> Floats:
-        """NaN for every atom: the values are names."""
         return np.full(self.size, np.nan)
 
     def _encode(self, array: pa.Array) -> Codes:
@@ -228,7 +225,6 @@ class Required(Listed):
 
     @property
     def vocabulary(self) -> tuple[Value, ...]:
-        """`values`."""
         return self.values
 
     def _check(self) -> None:
@@ -276,7 +272,6 @@ class Ordinal(Required):
 
     @property
     def in_order(self) -> int:
-        """All declared values."""
         return len(self.values)
 
     def keys(self, array: Any) -> Any:
@@ -337,12 +332,10 @@ class Hierarchy(Required):
 
     @property
     def _groups(self) -> tuple[str, ...]:
-        """The group of each value."""
         return tuple(map(str, self.groups)) if self.groups is not None else _beginnings(self.values, self.prefix)
 
     @property
     def value_codes(self) -> tuple[int, ...]:
-        """The code of each value."""
         return _order(self._groups)[2]
 
     @property
@@ -422,12 +415,10 @@ class Boolean(Column):
 
     @property
     def size(self) -> int:
-        """2, or 3 with NULL."""
         return 2 + self.nullable
 
     @property
     def missing(self) -> int:
-        """NULL, else `default`, else false."""
         return 2 if self.nullable else int(bool(self.default))
 
     @property
@@ -435,11 +426,9 @@ class Boolean(Column):
         return self.missing
 
     def labels(self) -> tuple[str, ...]:
-        """false, true, NULL."""
         return ("false", "true") + (NULL_LABEL,) * self.nullable
 
     def centres(self) -> Floats:
-        """0 and 1; NaN for NULL."""
         return np.array([0.0, 1.0, np.nan])[: self.size]
 
     def _encode(self, array: pa.Array) -> Codes:
@@ -453,7 +442,6 @@ class Boolean(Column):
         return pa.array(codes == 1, mask=codes == 2)
 
     def decodes_to(self, values: pa.Array) -> bool:
-        """Always: a bit is false or true."""
         return True
 
     def keys(self, array: Any) -> Any:

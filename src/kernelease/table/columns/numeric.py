@@ -280,12 +280,10 @@ class Number(Ticked):
 
     @property
     def low(self) -> float:
-        """`min`."""
         return self.min
 
     @property
     def high(self) -> float:
-        """`max`."""
         return self.max
 
     @property
@@ -318,7 +316,6 @@ class Number(Ticked):
 
     @property
     def phase(self) -> int:
-        """`min` over `spacing`, where that is whole."""
         multiple = fraction(self.min) / fraction(self.spacing or 1.0)
         return int(multiple) if multiple.denominator == 1 else 0
 
@@ -334,7 +331,6 @@ class Number(Ticked):
 
     @property
     def cell_count(self) -> int:
-        """The number of cells."""
         return self._most_cells if self.spacing is None else self.levels.cells
 
     @property

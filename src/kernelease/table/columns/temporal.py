@@ -98,17 +98,14 @@ class Date(_Temporal):
 
     @property
     def low(self) -> int:
-        """`min` in days since 1970-01-01."""
         return _days(self.min)
 
     @property
     def high(self) -> int:
-        """`max` in days since 1970-01-01."""
         return _days(self.max)
 
     @property
     def tick(self) -> int:
-        """`resolution` in days."""
         return self.resolution
 
     @property
@@ -172,17 +169,14 @@ class Datetime(_Temporal):
 
     @property
     def low(self) -> int:
-        """`min` in microseconds since 1970-01-01 UTC."""
         return _microseconds(self.min)
 
     @property
     def high(self) -> int:
-        """`max` in microseconds since 1970-01-01 UTC."""
         return _microseconds(self.max)
 
     @property
     def tick(self) -> int:
-        """`resolution` in microseconds."""
         return int(self._micros)
 
     @property
