@@ -76,16 +76,16 @@ def _hostile_objects(rows: Rows) -> Rows:
 def _check_admission(kernel: Kernel, rows: Rows) -> Rows:
     admitted: Rows = _quietly(kernel, "admit", lambda: kernel.admit(rows))
     again = _quietly(kernel, "admit", lambda: kernel.admit(admitted))
-    _require_of_kernel(len(admitted) == len(rows), kernel, "admit must return one row for each row")
-    _require_of_kernel(
+    _require(len(admitted) == len(rows), "admit must return one row for each row", kernel)
+    _require(
         _same_rows(admitted, again),
-        kernel,
         "admit must be idempotent: rows admitted twice differ from rows admitted once",
+        kernel,
     )
     for i in range(len(rows)):
         alone = kernel.admit(rows[i : i + 1])
-        _require_of_kernel(
-            _same_rows(alone, admitted[i : i + 1]), kernel, "admit must treat each row alone: other rows changed a row"
+        _require(
+            _same_rows(alone, admitted[i : i + 1]), "admit must treat each row alone: other rows changed a row", kernel
         )
     return admitted
 
@@ -93,23 +93,17 @@ def _check_admission(kernel: Kernel, rows: Rows) -> Rows:
 def _check_values(kernel: Kernel, rows: Rows) -> None:
     gram = _quietly(kernel, "gram", lambda: kernel.gram(rows, rows))
     error, bound = kernel.evaluation_error(rows.shape[1]), kernel.bound
-    _require_of_kernel(
-        gram.shape == (len(rows), len(rows)), kernel, "gram must have a row for each x and a column for each y"
-    )
-    _require_of_kernel(np.isfinite(gram).all(), kernel, "gram must be finite for all rows that admit returned")
-    _require_of_kernel((abs(gram - gram.T) <= 2 * error).all(), kernel, "gram must be symmetric")
-    _require_of_kernel((abs(gram) <= bound + error).all(), kernel, f"|k(x, y)| must be at most bound = {bound:g}")
-    _require_of_kernel(
-        not kernel.nonnegative or (gram >= -error).all(), kernel, "k(x, y) must not be negative, as claimed"
-    )
+    _require(gram.shape == (len(rows), len(rows)), "gram must have a row for each x and a column for each y", kernel)
+    _require(np.isfinite(gram).all(), "gram must be finite for all rows that admit returned", kernel)
+    _require((abs(gram - gram.T) <= 2 * error).all(), "gram must be symmetric", kernel)
+    _require((abs(gram) <= bound + error).all(), f"|k(x, y)| must be at most bound = {bound:g}", kernel)
+    _require(not kernel.nonnegative or (gram >= -error).all(), "k(x, y) must not be negative, as claimed", kernel)
     smallest, tolerance = np.linalg.eigvalsh(gram)[0], len(rows) * (error + 2.0**-48 * bound)
-    _require_of_kernel(
-        smallest >= -tolerance, kernel, f"gram must be positive semidefinite, its smallest eigenvalue is {smallest:.3g}"
+    _require(
+        smallest >= -tolerance, f"gram must be positive semidefinite, its smallest eigenvalue is {smallest:.3g}", kernel
     )
     diagonal = _quietly(kernel, "diagonal", lambda: kernel.diagonal(rows))
-    _require_of_kernel(
-        np.array_equal(diagonal, gram.diagonal()), kernel, "diagonal must equal the diagonal of gram, to the bit"
-    )
+    _require(np.array_equal(diagonal, gram.diagonal()), "diagonal must equal the diagonal of gram, to the bit", kernel)
 
 
 def _check_independence(kernel: Kernel, rows: Rows) -> None:
@@ -133,9 +127,7 @@ def _check_smoothness(kernel: Kernel, rows: Rows) -> None:
         change = abs(kernel.gram(moved, rows) - gram).max(axis=1)
         allowed = kernel.lipschitz * np.sqrt(((moved - rows) ** 2).sum(axis=1))
         within = change <= allowed * (1 + 1e-9) + 2 * kernel.evaluation_error(rows.shape[1])
-        _require_of_kernel(
-            within.all(), kernel, f"k must change by at most lipschitz = {kernel.lipschitz:g} times the distance"
-        )
+        _require(within.all(), f"k must change by at most lipschitz = {kernel.lipschitz:g} times the distance", kernel)
 
 
 def _quietly(kernel: Kernel, method: str, call: Callable[[], Any]) -> Any:
@@ -150,7 +142,7 @@ def _quietly(kernel: Kernel, method: str, call: Callable[[], Any]) -> Any:
 
 def _same_entries(kernel: Kernel, found: Floats, expected: Floats, circumstance: str) -> None:
     sentence = f"k(x, y) must depend on x and y alone, to the bit, but it changed for a row {circumstance}"
-    _require_of_kernel(found.tobytes() == expected.tobytes(), kernel, sentence)
+    _require(found.tobytes() == expected.tobytes(), sentence, kernel)
 
 
 def _same_rows(a: Rows, b: Rows) -> bool:
@@ -164,11 +156,6 @@ def _same_rows(a: Rows, b: Rows) -> bool:
 def _same_cell(p: Any, q: Any) -> bool:
     both_missing = isinstance(p, float) and isinstance(q, float) and math.isnan(p) and math.isnan(q)
     return p is q or both_missing or (type(p) is type(q) and bool(p == q))
-
-
-def _require_of_kernel(holds: bool | np.bool_, kernel: Kernel, sentence: str) -> None:
-    if not holds:
-        raise AssertionError(f"{type(kernel).__name__}: {sentence}.")
 
 
 # ---- The conformance suite of feature maps: what privacy rests on, checked for a map that someone just wrote.
@@ -228,9 +215,10 @@ def check_feature_map(
         _check_expectation(draws, kernel, plain, bias + tolerance * feature_map.norm_bound**2)
 
 
-def _require(holds: object, sentence: str) -> None:
+def _require(holds: object, sentence: str, of: Kernel | Source | None = None) -> None:
+    """An `AssertionError` that says the sentence, and of which kind it is said where it is `of` something."""
     if not holds:
-        raise AssertionError(sentence)
+        raise AssertionError(sentence if of is None else f"{type(of).__name__}: {sentence}.")
 
 
 def _adversarial(rows: Rows) -> Rows:
@@ -475,33 +463,29 @@ def check_source(source: Source, expected: pa.Table) -> None:
     >>> table = pa.table({"age": [30, None], "name": ["Ada", "Bob"]})
     >>> check_source(open_source(table), table)
     """
-    _require_of_source(set(expected.column_names) <= set(source.names()), source, "names must list all columns")
+    _require(set(expected.column_names) <= set(source.names()), "names must list all columns", source)
     _check_secrecy(source)
     _check_missing_column(source)
     names = expected.column_names
     for columns in (names, names[::-1], names, *([name] for name in names)):
         found = _rows(_checked(source, columns), expected.schema, columns)
-        _require_of_source(
-            found == _rows([expected], expected.schema, columns), source, f"the cells of {columns} must be right"
-        )
+        _require(found == _rows([expected], expected.schema, columns), f"the cells of {columns} must be right", source)
 
 
 def _check_secrecy(source: Source) -> None:
-    _require_of_source(
-        type(source.describe()) is str and source.describe() != "", source, "describe must say what it is"
-    )
+    _require(type(source.describe()) is str and source.describe() != "", "describe must say what it is", source)
     for attempt in (len, iter, lambda it: it.__reduce__()):
-        _require_of_source(_raises(PrivacyError, attempt, source), source, "it must have no length, iterator or pickle")
+        _require(_raises(PrivacyError, attempt, source), "it must have no length, iterator or pickle", source)
     declared = source.declared_schema()
-    _require_of_source(
-        declared is None or tuple(declared.names) == source.names(), source, "declared_schema must have all columns"
+    _require(
+        declared is None or tuple(declared.names) == source.names(), "declared_schema must have all columns", source
     )
 
 
 def _check_missing_column(source: Source) -> None:
     absent = "no such column" + max(source.names(), key=len)
-    _require_of_source(
-        _raises(SchemaError, source.batches, [absent]), source, "a missing column must be reported before a row is read"
+    _require(
+        _raises(SchemaError, source.batches, [absent]), "a missing column must be reported before a row is read", source
     )
 
 
@@ -515,13 +499,11 @@ def _raises(kind: type[Exception], call: Callable[[Any], object], argument: obje
 
 def _checked(source: Source, columns: Sequence[str]) -> Iterable[pa.RecordBatch]:
     for batch in source.batches(columns):
-        _require_of_source(
-            batch.column_names == list(columns), source, "a batch must have the columns asked for, in that order"
-        )
+        _require(batch.column_names == list(columns), "a batch must have the columns asked for, in that order", source)
         bound = min(source.batch_rows, LARGEST_BATCH)
-        _require_of_source(0 < batch.num_rows <= bound, source, f"a batch must have from 1 to {bound} rows")
+        _require(0 < batch.num_rows <= bound, f"a batch must have from 1 to {bound} rows", source)
         same = all(plain(array).type == array.type for array in batch.columns)
-        _require_of_source(same, source, "columns must have plain types")
+        _require(same, "columns must have plain types", source)
         batch.validate(full=True)
         yield batch
 
@@ -568,11 +550,6 @@ def _value(cell: object, kind: pa.DataType) -> object:
         micros = parse_instant(str(text).encode())
         return micros if micros is None or not pa.types.is_date(kind) else micros // (DAY // MICROSECOND)
     return text.encode() if isinstance(text, str) else text
-
-
-def _require_of_source(holds: bool, source: Source, sentence: str) -> None:
-    if not holds:
-        raise AssertionError(f"{type(source).__name__}: {sentence}.")
 
 
 # ---- What every kind of block must satisfy.

@@ -158,7 +158,7 @@ WITHOUT_REFIT = "that the rows, and the cells they are in, follow from the noisy
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Finding:
     """One check: what was looked at, whether it holds, and in words what was found."""
 
@@ -199,8 +199,8 @@ def verify(
         files = read_bundle(path, limits=limits)
         odd = check_form(path, files)
     except (BundleError, OSError) as error:
-        return (Finding(check="files", holds=False, detail=str(error)),)
-    form = Finding(check="files", holds=odd is None, detail=odd or f"{len(files)} files, and nothing beside them")
+        return (Finding("files", False, str(error)),)
+    form = Finding("files", odd is None, odd or f"{len(files)} files, and nothing beside them")
     return (form, *findings(files, trusted_key=trusted_key, refit=refit, ledger=ledger))
 
 
@@ -216,7 +216,7 @@ def findings(
     try:
         contents = read_contents(files)
     except KerneleaseError as error:
-        return (*found, Finding(check="content", holds=False, detail=str(error)))
+        return (*found, Finding("content", False, str(error)))
     measurements = contents.measurements
     stated = [_guarantee(measurements.certificate), _measured(measurements), _agreement(measurements)]
     found += [_version(measurements.certificate), _machine(contents)]
@@ -226,28 +226,28 @@ def findings(
     if refit and all(finding.holds for finding in stated):
         found += [_retraced(measurements), *([] if contents.rows is None else [_refitted(contents)])]
     elif refit:
-        found.append(Finding(check="steps", holds=False, detail="not taken again, since what is stated does not hold"))
+        found.append(Finding("steps", False, "not taken again, since what is stated does not hold"))
     return tuple(found)
 
 
 def _sums(files: dict[str, bytes]) -> Finding:
     problems = check_sums(files)
-    return Finding(check="sums", holds=not problems, detail=" ".join(problems) or "every file is as SHA256SUMS says")
+    return Finding("sums", not problems, " ".join(problems) or "every file is as SHA256SUMS says")
 
 
 def _signature(files: dict[str, bytes], trusted_key: Ed25519PublicKey | None) -> Finding:
     result = check_signature(files, trusted_key)
     unsigned = result.state is SignatureState.UNSIGNED
     holds = result.trusted if trusted_key is not None else result.state is SignatureState.SIGNED or unsigned
-    return Finding(check="signature", holds=holds, detail=result.message)
+    return Finding("signature", holds, result.message)
 
 
 def _version(certificate: Certificate) -> Finding:
     if certificate.version == __version__:
-        return Finding(check="version", holds=True, detail=f"written by kernelease {__version__}")
+        return Finding("version", True, f"written by kernelease {__version__}")
     written = f"{certificate.version[:40]!a}"
     detail = f"written by kernelease {written}, whose documents this version ({__version__}) can't write again: take it"
-    return Finding(check="version", holds=False, detail=detail)
+    return Finding("version", False, detail)
 
 
 def _machine(contents: Contents) -> Finding:
@@ -257,11 +257,11 @@ def _machine(contents: Contents) -> Finding:
     others = [f"{name!a}" for name in named if name != this_machine()]
     if not others:
         detail = "made on a machine like this one: what is computed again must agree to the last bit"
-        return Finding(check="machine", holds=True, detail=detail)
+        return Finding("machine", True, detail)
     return Finding(
-        check="machine",
-        holds=True,
-        detail=f"made on another kind ({'; '.join(others)}): weights and points are compared to {ROUNDING:g}",
+        "machine",
+        True,
+        f"made on another kind ({'; '.join(others)}): weights and points are compared to {ROUNDING:g}",
         on_trust=f"digits of weights, points and stages beyond {ROUNDING:g} of the largest, and of mu beyond "
         f"{_LAST_DIGITS:g}: on another kind of machine, as this bundle says of itself, floats round differently",
     )
@@ -271,8 +271,8 @@ def _private(measurements: Measurements) -> Finding:
     certificate, measured = measurements.certificate, measurements.measured
     if certificate.private != measured.private:
         detail = "the certificate and the measurements do not agree on whether the noise came from a seed"
-        return Finding(check="noise", holds=False, detail=detail)
-    return Finding(check="noise", holds=certificate.private, detail=certificate.headline)
+        return Finding("noise", False, detail)
+    return Finding("noise", certificate.private, certificate.headline)
 
 
 def _guarantee(certificate: Certificate) -> Finding:
@@ -283,7 +283,7 @@ def _guarantee(certificate: Certificate) -> Finding:
         f"the noise of {len(certificate.steps)} steps gives delta {delta:.3g} at epsilon {certificate.epsilon!r}; "
         f"stated is {certificate.delta!r}"
     )
-    return Finding(check="guarantee", holds=holds and bool(certificate.steps), detail=detail)
+    return Finding("guarantee", holds and bool(certificate.steps), detail)
 
 
 def _measured(measurements: Measurements) -> Finding:
@@ -299,8 +299,8 @@ def _measured(measurements: Measurements) -> Finding:
             if step.sensitivity * _SLACK < least:
                 raise BundleError(f"a sensitivity of {step.sensitivity:.6g} is stated where {least:.6g} is the least.")
     except _REFUSALS as error:
-        return Finding(check="measurements", holds=False, detail=f"certificate and measurements disagree: {error}")
-    return Finding(check="measurements", holds=True, detail="sensitivities and noise agree with the certificate")
+        return Finding("measurements", False, f"certificate and measurements disagree: {error}")
+    return Finding("measurements", True, "sensitivities and noise agree with the certificate")
 
 
 def _agreement(measurements: Measurements) -> Finding:
@@ -309,11 +309,11 @@ def _agreement(measurements: Measurements) -> Finding:
         stated = itertools.chain(_stated_twice(measurements), _ledger_stated(measurements))
         odd = [what for what, one, other in stated if one != other]
     except _REFUSALS as error:
-        return Finding(check="agreement", holds=False, detail=str(error))
+        return Finding("agreement", False, str(error))
     detail = (
         f"the documents disagree about {', '.join(odd)}" if odd else "what is stated in two places is the same in both"
     )
-    return Finding(check="agreement", holds=not odd, detail=detail)
+    return Finding("agreement", not odd, detail)
 
 
 def _stated_twice(measurements: Measurements) -> Iterator[tuple[str, object, object]]:
@@ -361,7 +361,7 @@ def _on_the_books(measurements: Measurements, ledger: LedgerFile) -> Finding:
     try:
         receipt = ledger.entry(certificate.entry.number)
     except KerneleaseError as error:
-        return Finding(check="ledger", holds=False, detail=str(error))
+        return Finding("ledger", False, str(error))
     asked, schema = receipt.charge.asked, measurements.schema
     same = {
         "the ledger or its sums": LedgerEntry.of(receipt) == certificate.entry,
@@ -371,7 +371,7 @@ def _on_the_books(measurements: Measurements, ledger: LedgerFile) -> Finding:
     }
     odd = [what for what, holds in same.items() if not holds]
     detail = f"the entry differs in {', '.join(odd)}" if odd else f"{certificate.entry}, charged at {receipt.time}"
-    return Finding(check="ledger", holds=not odd, detail=detail)
+    return Finding("ledger", not odd, detail)
 
 
 def _unit_of(domain: Domain, schema: Schema | None) -> str | None:
@@ -394,11 +394,11 @@ def _documents(files: dict[str, bytes], contents: Contents) -> Finding:
     try:
         again = documents(contents)
     except _REFUSALS as error:
-        return Finding(check="documents", holds=False, detail=f"they can't be written again: {error}")
+        return Finding("documents", False, f"they can't be written again: {error}")
     present = {name for name in files if name not in SEALS}
     odd = sorted(name for name in present | set(again) if again.get(name) != files.get(name))
     detail = f"not what the other documents give: {', '.join(odd)}" if odd else "each follows from the others"
-    return Finding(check="documents", holds=not odd, detail=detail)
+    return Finding("documents", not odd, detail)
 
 
 def _rows(contents: Contents) -> Finding:
@@ -407,7 +407,7 @@ def _rows(contents: Contents) -> Finding:
         return _rows_of_tables(contents.tables, domain)
     problems = row_problems(contents.table, domain)
     detail = "; ".join(problems) or f"{len(contents.table):,} rows, each within its declared columns"
-    return Finding(check="rows", holds=not problems, detail=detail)
+    return Finding("rows", not problems, detail)
 
 
 def _rows_of_tables(released: Mapping[str, pa.Table], domain: TablesDomain) -> Finding:
@@ -430,7 +430,7 @@ def _rows_of_tables(released: Mapping[str, pa.Table], domain: TablesDomain) -> F
     problems += key_problems(released, domain.tables) if not problems else []
     sizes = ", ".join(f"{len(table):,} {name}" for name, table in released.items())
     detail = "; ".join(problems) or f"{sizes}, each within its declared columns, and every key exists"
-    return Finding(check="rows", holds=not problems, detail=detail)
+    return Finding("rows", not problems, detail)
 
 
 def _retraced(measurements: Measurements) -> Finding:
@@ -446,15 +446,13 @@ def _retraced(measurements: Measurements) -> Finding:
             seed=PublicSeed(certificate.seed),
         )
     except _REFUSALS as error:
-        return Finding(check="steps", holds=False, detail=f"the method's steps can't be taken again: {error}")
+        return Finding("steps", False, f"the method's steps can't be taken again: {error}")
     if certificate.entry.ledger is None and not alike(charged, certificate.entry.spent, rounding):
-        return Finding(check="steps", holds=False, detail="the method charges another loss than is said to be spent")
+        return Finding("steps", False, "the method charges another loss than is said to be spent")
     if alike(again, measured, rounding):
-        return Finding(
-            check="steps", holds=True, detail="taken again on the noisy numbers, the method's steps are the same"
-        )
+        return Finding("steps", True, "taken again on the noisy numbers, the method's steps are the same")
     detail = f"taken again on the noisy numbers, the method's steps differ: {_elsewhere(rounding)}"
-    return Finding(check="steps", holds=False, detail=detail)
+    return Finding("steps", False, detail)
 
 
 def _refitted(contents: Contents) -> Finding:
@@ -462,28 +460,28 @@ def _refitted(contents: Contents) -> Finding:
     measurements, settings = contents.measurements, contents.settings
     if settings is None:
         detail = "the bundle does not say how its rows were fitted, so they can't be made again"
-        return Finding(check="refit", holds=False, detail=detail)
+        return Finding("refit", False, detail)
     domain = measurements.domain
     made = len(contents.tables[domain.tables.root.name] if isinstance(domain, TablesDomain) else contents.table)
     if settings.rows not in (None, made):
         detail = f"{settings.rows:,} rows are said to have been made, and there are {made:,}"
-        return Finding(check="refit", holds=False, detail=detail)
+        return Finding("refit", False, detail)
     try:
         again = fit_rows(measurements, settings)
     except _REFUSALS as error:
-        return Finding(check="refit", holds=False, detail=f"the rows can't be made again: {error}")
+        return Finding("refit", False, f"the rows can't be made again: {error}")
     rounding = rounding_since(settings.machine)
     if isinstance(domain, TablesDomain):
         return _same_tables(again.tables, contents.tables, rounding)
     rows = contents.table
     fitted = frozenset(rows.column_names if domain.schema is None else [domain.weight_name])
     if same_rows(again.table, rows, fitted=fitted, rounding=rounding):
-        return Finding(check="refit", holds=True, detail="made again from the measurements, the rows are the same")
+        return Finding("refit", True, "made again from the measurements, the rows are the same")
     if rounding != EXACT and _same_counts(measurements, again.table, rows):
         detail = "made again from the measurements, the rows have the same counts, to half of the noise of each"
-        return Finding(check="refit", holds=True, detail=detail, on_trust=_OTHER_ROWS)
+        return Finding("refit", True, detail, on_trust=_OTHER_ROWS)
     detail = f"made again from the measurements, the rows differ: {_elsewhere(rounding)}"
-    return Finding(check="refit", holds=False, detail=detail)
+    return Finding("refit", False, detail)
 
 
 def _same_tables(again: Mapping[str, pa.Table], released: Mapping[str, pa.Table], rounding: float) -> Finding:
@@ -491,7 +489,7 @@ def _same_tables(again: Mapping[str, pa.Table], released: Mapping[str, pa.Table]
     detail = "made again from the measurements, the rows of all tables are the same"
     if not same:
         detail = f"made again from the measurements, the rows differ: {_elsewhere(rounding)}"
-    return Finding(check="refit", holds=same, detail=detail)
+    return Finding("refit", same, detail)
 
 
 def _same_counts(measurements: Measurements, one: pa.Table, other: pa.Table) -> bool:
@@ -506,7 +504,8 @@ def _same_counts(measurements: Measurements, one: pa.Table, other: pa.Table) -> 
     encoder = Encoder(domain.schema)
     first, second = (encoder.encode(rows.drop_columns([domain.weight_name])) for rows in (one, other))
     return all(
-        _root_mean_square(_table(first, noisy.block) - _table(second, noisy.block)) <= _ROWS_APART + noisy.sigma / 2.0
+        math.sqrt(float(np.mean(np.square(_table(first, noisy.block) - _table(second, noisy.block), dtype=np.float64))))
+        <= _ROWS_APART + noisy.sigma / 2.0
         for noisy in measured.blocks
         if noisy.block.columns
     )
@@ -515,10 +514,6 @@ def _same_counts(measurements: Measurements, one: pa.Table, other: pa.Table) -> 
 def _table(codes: Codes, block: Block) -> Integers:
     cells = tuple(group[codes[:, column]] for column, group in zip(block.columns, block.groups, strict=True))
     return np.bincount(np.ravel_multi_index(cells, block.grid), minlength=math.prod(block.grid))
-
-
-def _root_mean_square(differences: Integers) -> float:
-    return math.sqrt(float(np.mean(np.square(differences, dtype=np.float64))))
 
 
 def _elsewhere(rounding: float) -> str:

@@ -61,6 +61,11 @@ class RecordEnd(StrEnum):
 # ---- Options and arguments that several commands share.
 
 
+def option(name: str, metavar: str, text: str, **more: Any) -> Any:
+    """An option of a command: what it is called, what stands after it, and what help says of it."""
+    return typer.Option(name, metavar=metavar, help=text, **more)
+
+
 Data: TypeAlias = Annotated[
     str,
     typer.Argument(
@@ -70,42 +75,35 @@ Data: TypeAlias = Annotated[
     ),
 ]
 Query: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--query", metavar="SQL", help="The table of a database, a SELECT statement, or the sheet of a workbook."
-    ),
+    str | None, option("--query", "SQL", "The table of a database, a SELECT statement, or the sheet of a workbook.")
 ]
 SparkMaster: TypeAlias = Annotated[
     str | None,
-    typer.Option(
-        "--spark",
-        metavar="MASTER",
-        help="Where DATA is a table of Spark (spark:TABLE): its master, as spark://host:7077.",
-    ),
+    option("--spark", "MASTER", "Where DATA is a table of Spark (spark:TABLE): its master, as spark://host:7077."),
 ]
 SchemaFile: TypeAlias = Annotated[
-    Path, typer.Option("--schema", metavar="FILE", help="The schema of the table, a TOML file (docs/schema.md).")
+    Path, option("--schema", "FILE", "The schema of the table, a TOML file (docs/schema.md).")
 ]
 Bundle: TypeAlias = Annotated[
     Path, typer.Argument(metavar="BUNDLE", help="The folder or zip of a release.", exists=True)
 ]
 Out: TypeAlias = Annotated[
-    Path, typer.Option("--out", metavar="PATH", help="The bundle to write: a folder, or one file if it ends in .zip.")
+    Path, option("--out", "PATH", "The bundle to write: a folder, or one file if it ends in .zip.")
 ]
 LedgerPath: TypeAlias = Annotated[
     Path | None,
-    typer.Option(
+    option(
         "--ledger",
-        metavar="FILE",
-        help="The budget ledger of the data, charged before noise is drawn: `kernelease budget create` makes it.",
+        "FILE",
+        "The budget ledger of the data, charged before noise is drawn: `kernelease budget create` makes it.",
     ),
 ]
 Cap: TypeAlias = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--cap",
-        metavar="EPS,DELTA",
-        help="Make the ledger, if it is not there, with this cap: the most that all releases together may ever spend.",
+        "EPS,DELTA",
+        "Make the ledger, if it is not there, with this cap: the most that all releases together may ever spend.",
     ),
 ]
 AcceptDamage: TypeAlias = Annotated[
@@ -115,18 +113,12 @@ AcceptDamage: TypeAlias = Annotated[
         help="Don't look first whether the source can be read as the schema declares it: take it as it is.",
     ),
 ]
-Seed: TypeAlias = Annotated[
-    int, typer.Option("--seed", metavar="N", min=0, help="Seed of public randomness. It never touches the noise.")
-]
+Seed: TypeAlias = Annotated[int, option("--seed", "N", "Seed of public randomness. It never touches the noise.", min=0)]
 Rows: TypeAlias = Annotated[
     int | None,
-    typer.Option(
-        "--rows", metavar="N", min=1, help="Synthetic rows to make; by default as many as the table has, by its count."
-    ),
+    option("--rows", "N", "Synthetic rows to make; by default as many as the table has, by its count.", min=1),
 ]
-SigningKey: TypeAlias = Annotated[
-    Path | None, typer.Option("--key", metavar="FILE", help="Sign the bundle with this private key.")
-]
+SigningKey: TypeAlias = Annotated[Path | None, option("--key", "FILE", "Sign the bundle with this private key.")]
 PushDown: TypeAlias = Annotated[
     bool, typer.Option("--push-down", help="Let DuckDB or PostgreSQL count by itself: rows never leave it. Slower.")
 ]
@@ -136,18 +128,14 @@ Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="No progre
 
 Target: TypeAlias = Annotated[
     str | None,
-    typer.Option(
-        "--target",
-        metavar="COLUMN",
-        help="A column that the release should predict well: more of the budget goes to it.",
-    ),
+    option("--target", "COLUMN", "A column that the release should predict well: more of the budget goes to it."),
 ]
 Analyses: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--analysis",
-        metavar="TEXT",
-        help='What will be asked, as "ill ~ age + arm" or "mean income by region": it is measured in any case.',
+        "TEXT",
+        'What will be asked, as "ill ~ age + arm" or "mean income by region": it is measured in any case.',
     ),
 ]
 
@@ -176,37 +164,34 @@ def spread(
 
 
 RISK_DELTA = 1e-9  # that of `Privacy.from_risk`: it is not loaded for its help
-Epsilon: TypeAlias = Annotated[
-    float | None, typer.Option("--epsilon", metavar="EPS", help="Privacy parameter epsilon: smaller is safer.")
-]
+Epsilon: TypeAlias = Annotated[float | None, option("--epsilon", "EPS", "Privacy parameter epsilon: smaller is safer.")]
 Delta: TypeAlias = Annotated[
     float | None,
-    typer.Option(
+    option(
         "--delta",
-        metavar="DELTA",
-        help="Privacy parameter delta, far below 1/rows; 0 asks for pure privacy. With a risk in place of --epsilon "
+        "DELTA",
+        "Privacy parameter delta, far below 1/rows; 0 asks for pure privacy. With a risk in place of --epsilon "
         f"it may be left out, and is {RISK_DELTA:g}.",
     ),
 ]
 Advantage: TypeAlias = Annotated[
     float | None,
-    typer.Option(
+    option(
         "--advantage",
-        metavar="A",
-        help="In place of --epsilon: the most by which any attacker's true alarms may exceed the false ones, as 0.1.",
+        "A",
+        "In place of --epsilon: the most by which any attacker's true alarms may exceed the false ones, as 0.1.",
     ),
 ]
 TruePositive: TypeAlias = Annotated[
     float | None,
-    typer.Option(
+    option(
         "--true-positive",
-        metavar="RATE",
-        help="In place of --epsilon: the highest rate of true alarms of any attacker, with --false-positive.",
+        "RATE",
+        "In place of --epsilon: the highest rate of true alarms of any attacker, with --false-positive.",
     ),
 ]
 FalsePositive: TypeAlias = Annotated[
-    float | None,
-    typer.Option("--false-positive", metavar="RATE", help="The rate of false alarms that --true-positive is for."),
+    float | None, option("--false-positive", "RATE", "The rate of false alarms that --true-positive is for.")
 ]
 
 
@@ -313,53 +298,35 @@ def takes_order(command: Callable[..., None]) -> Callable[..., None]:
 _TAB = ("tab", "\\t")  # how a tab is typed
 
 
-def _option(name: str, metavar: str, text: str) -> Any:
-    return typer.Option(name, metavar=metavar, help=text, rich_help_panel="How the rows are written")
-
-
-_OPTIONS: dict[str, Any] = {
-    "records": Annotated[
+_OPTIONS: dict[str, tuple[Any, str, str]] = {  # by name: type, what stands after it, help
+    "records": (
         RecordEnd | None,
-        _option(
-            "--records",
-            "quoted|lines",
-            "Where a record of a CSV file ends: at a newline outside quotes, as RFC 4180 says, or at every newline. "
-            "By default, as all of these, as the schema says, else quoted.",
-        ),
-    ],
-    "separator": Annotated[
-        str | None, _option("--separator", "SIGN", "Between the cells of a CSV file: , or ; or | or tab.")
-    ],
-    "quote": Annotated[
-        str | None, _option("--quote", "SIGN", "Around cells of a CSV file: a double quote, ' or empty, for none.")
-    ],
-    "encoding": Annotated[
-        str | None, _option("--encoding", "NAME", "Of a CSV file: utf-8, latin-1, cp1252 and others.")
-    ],
-    "names": Annotated[
-        str | None, _option("--names", "A,B,C", "The columns of a CSV file that has no header line, in order.")
-    ],
-    "null": Annotated[
+        "quoted|lines",
+        "Where a record of a CSV file ends: at a newline outside quotes, as RFC 4180 says, or at every newline. "
+        "By default, as all of these, as the schema says, else quoted.",
+    ),
+    "separator": (str | None, "SIGN", "Between the cells of a CSV file: , or ; or | or tab."),
+    "quote": (str | None, "SIGN", "Around cells of a CSV file: a double quote, ' or empty, for none."),
+    "encoding": (str | None, "NAME", "Of a CSV file: utf-8, latin-1, cp1252 and others."),
+    "names": (str | None, "A,B,C", "The columns of a CSV file that has no header line, in order."),
+    "null": (
         list[str] | None,
-        _option("--null", "TEXT", "A text that means NULL in a CSV file or a workbook; may be given several times."),
-    ],
-    "decimal": Annotated[str | None, _option("--decimal", "SIGN", "Before the decimals of numbers in texts: . or ,")],
-    "thousands": Annotated[
-        str | None, _option("--thousands", "SIGN", "Between thousands of numbers in texts: , . ' or a blank.")
-    ],
-    "dates": Annotated[
-        list[str] | None,
-        _option("--dates", "FORMAT", "How dates are written in texts, as %d/%m/%Y; may be given several times."),
-    ],
+        "TEXT",
+        "A text that means NULL in a CSV file or a workbook; may be given several times.",
+    ),
+    "decimal": (str | None, "SIGN", "Before the decimals of numbers in texts: . or ,"),
+    "thousands": (str | None, "SIGN", "Between thousands of numbers in texts: , . ' or a blank."),
+    "dates": (list[str] | None, "FORMAT", "How dates are written in texts, as %d/%m/%Y; may be given several times."),
 }
 
 
 def takes_writing(command: Callable[..., None]) -> Callable[..., None]:
     """The command with these options in place of its parameter `written`, a `Written`."""
-    options = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
-        for name, annotation in _OPTIONS.items()
-    ]
+    options = []
+    for name, (kind, metavar, text) in _OPTIONS.items():
+        said = option(f"--{name}", metavar, text, rich_help_panel="How the rows are written")
+        parameter = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None)
+        options.append(parameter.replace(annotation=Annotated[kind, said]))
     return spread(command, "written", options, _read_writing)
 
 

@@ -2,8 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any, final
+from dataclasses import replace
+from typing import Any
 
 from kernelease.arguments import SchemaLike, declared_of
 from kernelease.drafting.findings import Finding, Level, Report, rough_share, share
@@ -21,104 +21,67 @@ from kernelease.table.written import Records, canonical_encoding
 # ---- What a private look says about a CSV file: its encoding, its quotes, its records.
 
 
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Records:
-    """Counts of a file's records. All private."""
-
-    all: int = 0
-    ragged: int = 0
-    swallowing: int = 0  # those that hold lines with as many cells as a record has: a quote takes these in
-    swallowed: int = 0  # such lines
-    unclosed: int = 0
-    several_lines: int = 0
-    shortened: int = 0
-
-
 def file_findings(file: CsvFile) -> Iterator[Finding]:
     """What is wrong with a file before any cell is looked at."""
+
+    def finding(level: Level, words: str, remedy: str, gist: str = "") -> Finding:
+        return Finding(level=level, where=file.describe(), words=words, remedy=remedy, gist=gist)
+
     found, open_end = _counted(file), _left_open(file)
+    total, close_it = found["all"], 'close it in the source; or [source] quote = "" for none'
     yield from _encoding(file)
-    if found.all == 0:
-        yield Finding(
-            level=Level.DAMAGE,
-            where=file.describe(),
-            words="the file has no records but its first line",
-            remedy="give the file with the rows; or, if its first line is one, [source] names = [...]",
-            gist="the file has no records but its first line",
-        )
+    if total == 0:
+        words = "the file has no records but its first line"
+        remedy = "give the file with the rows; or, if its first line is one, [source] names = [...]"
+        yield finding(Level.DAMAGE, words, remedy, words)
     if open_end is not None:
-        yield Finding(
-            level=Level.DAMAGE,
-            where=file.describe(),
-            words=f"a quote that is never closed takes the {open_end:,} lines after it into one record",
-            remedy='close it in the source; or [source] quote = "" for none',
-            gist="a quote is never closed: the lines after it are lost in one record",
-        )
+        words = f"a quote that is never closed takes the {open_end:,} lines after it into one record"
+        gist = "a quote is never closed: the lines after it are lost in one record"
+        yield finding(Level.DAMAGE, words, close_it, gist)
+    late = "take in the lines after them, by a quote that is closed too late"
+    cut = "are longer than a record may be, and are cut"
     damaged = (
         (
-            found.ragged,
+            found["ragged"],
             0,
             "have more or fewer cells than the header",
             "look at the separator and at quotes in these lines",
         ),
-        (
-            found.unclosed,
-            0,
-            "have a quote that is never closed",
-            'close it in the source; or [source] quote = "" for none',
-        ),
-        (
-            0 if open_end is not None else found.swallowing,
-            found.swallowed,
-            "take in the lines after them, by a quote that is closed too late",
-            'close it in the source; or [source] quote = "" for none',
-        ),
-        (found.shortened, 0, "are longer than a record may be, and are cut", "look for a quote that is never closed"),
+        (found["unclosed"], 0, "have a quote that is never closed", close_it),
+        (0 if open_end is not None else found["swallowing"], found["swallowed"], late, close_it),
+        (found["shortened"], 0, cut, "look for a quote that is never closed"),
     )
     for count, lost, words, remedy in damaged:
         if count:
-            level = Level.of_share((count + lost) / (found.all + lost))
-            yield Finding(
-                level=level,
-                where=file.describe(),
-                words=f"{share(count, found.all)} records {words}",
-                remedy=remedy,
-                gist=f"{rough_share(count, found.all)} records {words}",
-            )
-    if found.several_lines:
-        yield Finding(
-            level=Level.NOTE,
-            where=file.describe(),
-            words=f"{share(found.several_lines, found.all)} records go over several lines",
-            remedy='nothing, if cells hold newlines; else [source] records = "lines" makes each line a record',
-        )
+            level, rough = Level.of_share((count + lost) / (total + lost)), rough_share(count, total)
+            yield finding(level, f"{share(count, total)} records {words}", remedy, f"{rough} records {words}")
+    if several := found["several_lines"]:
+        remedy = 'nothing, if cells hold newlines; else [source] records = "lines" makes each line a record'
+        yield finding(Level.NOTE, f"{share(several, total)} records go over several lines", remedy)
 
 
-def _counted(file: CsvFile) -> _Records:
+def _counted(file: CsvFile) -> Counter[str]:
+    """How many records a file has, and how many of them have which fault. Private.
+
+    Those are `swallowing` that hold lines with as many cells as a record has: a quote takes these in.
+    """
     parser, longest = file.parser, file.format.longest_record
-    total = ragged = swallowing = swallowed = unclosed = lines = shortened = 0
+    found: Counter[str] = Counter()
     for block in file.blocks():
-        total += len(block.ends)
+        found["all"] += len(block.ends)
         regular = looks_regular(block, parser.width, parser.separator, parser.quote)
         several = block.text.count(b"\n") > len(block.ends)
         for record in block.records() if several else block.where(~regular).records():
-            ragged += sum(1 for _ in parser.fields(record)) != parser.width
             taken_in = _lines_like_records(record, parser)
-            swallowing += taken_in > 0
-            swallowed += taken_in
-            unclosed += record_ends(record, Place.START, parser.separator, parser.quote)[1] is Place.QUOTED
-            lines += b"\n" in record
-            shortened += len(record) >= longest
-    return _Records(
-        all=total,
-        ragged=ragged,
-        swallowing=swallowing,
-        swallowed=swallowed,
-        unclosed=unclosed,
-        several_lines=lines,
-        shortened=shortened,
-    )
+            found.update(
+                ragged=sum(1 for _ in parser.fields(record)) != parser.width,
+                swallowing=taken_in > 0,
+                swallowed=taken_in,
+                unclosed=record_ends(record, Place.START, parser.separator, parser.quote)[1] is Place.QUOTED,
+                several_lines=b"\n" in record,
+                shortened=len(record) >= longest,
+            )
+    return found
 
 
 def _lines_like_records(record: bytes, parser: CellParser) -> int:
@@ -243,42 +206,35 @@ def _of_keys(source: Source, table: TableOfRecords, known: dict[str, Counter[byt
     for batch in source.batches([*counts]):
         for key, persons in counts.items():
             persons.add(batch.column(key))
+    lost: list[tuple[str, int, str]] = []
     if table.key is not None:
         own = known[table.name] = counts[table.key].rows
         twice = sum(count - 1 for key, count in own.items() if key is not None and count > 1)
         first = "of several rows with a key the first is the person's, by a hash of their content"
         every = "records that refer to such a key belong to each of its rows"
-        yield from _lost(
-            table, table.key, own[None], own, "rows have no key: nobody is behind them, and none refers to them"
-        )
-        yield from _lost(
-            table, table.key, twice, own, f"rows have a key that another has: {every if table.parent else first}"
-        )
+        lost += [
+            (table.key, own[None], "rows have no key: nobody is behind them, and none refers to them"),
+            (table.key, twice, f"rows have a key that another has: {every if table.parent else first}"),
+        ]
     if table.foreign_key is not None:
         refers, parents = counts[table.foreign_key].rows, known[str(table.parent)]
         dangling = sum(count for key, count in refers.items() if key is not None and key not in parents)
         beyond = sum(max(0, count - (table.max_rows or 0)) for key, count in refers.items() if key is not None)
-        yield from _lost(table, table.foreign_key, refers[None], refers, "rows name no parent, and are left out")
-        yield from _lost(
-            table,
-            table.foreign_key,
-            dangling,
-            refers,
-            f"rows name a row of {table.parent} that is not there, and are left out",
-        )
-        yield from _lost(
-            table, table.foreign_key, beyond, refers, f"rows are beyond max_rows = {table.max_rows}, and are left out"
-        )
-
-
-def _lost(table: TableOfRecords, key: str, count: int, among: Counter[bytes | None], words: str) -> Iterator[Finding]:
-    if count:
-        yield Finding(
-            level=Level.of_share(count / among.total()),
-            where=f"{table.name}.{key}",
-            words=f"{share(count, among.total())} {words}",
-            remedy="correct the keys in the source, or raise max_rows where rows are beyond it; else it is as said",
-        )
+        gone = f"rows name a row of {table.parent} that is not there, and are left out"
+        lost += [
+            (table.foreign_key, refers[None], "rows name no parent, and are left out"),
+            (table.foreign_key, dangling, gone),
+            (table.foreign_key, beyond, f"rows are beyond max_rows = {table.max_rows}, and are left out"),
+        ]
+    for key, count, words in lost:
+        if count:
+            among = counts[key].rows.total()
+            yield Finding(
+                level=Level.of_share(count / among),
+                where=f"{table.name}.{key}",
+                words=f"{share(count, among)} {words}",
+                remedy="correct the keys in the source, or raise max_rows where rows are beyond it; else it is as said",
+            )
 
 
 def format_damage(data: Any, schema: Schema, *, query: str | None = None) -> tuple[Finding, ...]:

@@ -76,6 +76,16 @@ class Tally:
         if is_text(plain.type):
             self.mangled += int(pc.sum(pc.match_substring(plain.cast(pa.large_string()), _REPLACEMENT)).as_py() or 0)
 
+    def finding(self, count: int, words: str, remedy: str, *, gist: str = "", level: Level | None = None) -> Finding:
+        """What is odd about so many cells. How bad that is follows from their share, where it is not said."""
+        return Finding(
+            level=Level.of_share(count / self.rows) if level is None else level,
+            where=self.column.name,
+            words=f"{share(count, self.rows)} cells {words}",
+            remedy=remedy,
+            gist=f"{gist} ({rough_share(count, self.rows)} cells)" if gist else "",
+        )
+
     def _present(self, array: pa.Array) -> Flags:
         there: Flags = ~array.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
         empty_is_declared = isinstance(self.column, Listed) and "" in self.column.vocabulary
@@ -150,19 +160,25 @@ _MOST = 0.9  # of cells that can't be read: what reads so many of them is sugges
 
 def column_findings(tally: Tally) -> Iterator[Finding]:
     """What the cells of a column become that the owner may not have meant."""
-    if tally.strange and isinstance(tally.column, Listed):
-        yield _undeclared(tally, tally.column)
-    elif tally.strange:
-        yield _unreadable(tally)
-    yield from _clamped(tally)
-    yield from _missing(tally)
+    column = tally.column
+    if tally.strange:
+        yield _undeclared(tally, column) if isinstance(column, Listed) else _unreadable(tally)
+    if isinstance(column, Celled):
+        yield from _clamped(tally, column)
+    if tally.missing and not column.nullable:
+        becomes = column.labels()[column.missing]
+        yield tally.finding(
+            tally.missing,
+            f"are missing, and the column is declared without NULL: they become {becomes}",
+            f"nullable = true in [columns.{column.name}]",
+            gist="missing, and declared without NULL",
+        )
     if tally.mangled:
-        yield Finding(
-            level=Level.of_share(tally.mangled / tally.rows),
-            where=tally.column.name,
-            words=f"{share(tally.mangled, tally.rows)} cells hold characters that were lost in decoding",
-            remedy='[source] encoding = "latin-1", or the one that the file is written in',
-            gist=f"characters were lost in decoding ({rough_share(tally.mangled, tally.rows)} cells)",
+        yield tally.finding(
+            tally.mangled,
+            "hold characters that were lost in decoding",
+            '[source] encoding = "latin-1", or the one that the file is written in',
+            gist="characters were lost in decoding",
         )
 
 
@@ -170,13 +186,8 @@ def _unreadable(tally: Tally) -> Finding:
     column = tally.column
     kind = {"integer": "numbers", "number": "numbers", "boolean": "yes or no"}.get(column.tag, "dates")
     becomes = f"they become {column.labels()[column.unknown]}"
-    return Finding(
-        level=Level.of_share(tally.strange / tally.rows),
-        where=column.name,
-        words=f"{share(tally.strange, tally.rows)} cells can't be read as {kind}, {becomes}: {examples(tally.cells)}",
-        remedy=_remedy(column, tally.cells),
-        gist=f"can't be read as {kind} ({rough_share(tally.strange, tally.rows)} cells)",
-    )
+    words = f"can't be read as {kind}, {becomes}: {examples(tally.cells)}"
+    return tally.finding(tally.strange, words, _remedy(column, tally.cells), gist=f"can't be read as {kind}")
 
 
 def _remedy(column: Column, cells: Counter[str]) -> str:
@@ -241,15 +252,14 @@ def _undeclared(tally: Tally, column: Listed) -> Finding:
     most = sorted(tally.cells.items(), key=lambda item: (-item[1], item[0]))
     told = [f"{short(cell)!r} {times:,} times{_nearest(cell, known)}" for cell, times in most[:5]]
     more = f", and {len(most) - 5:,} others" if len(most) > 5 else ""
-    bucket = column.other_label is not None
-    part = tally.strange / tally.rows
-    return Finding(
-        level=Level.NOTE if bucket and part < _HALF else Level.of_share(part),
-        where=column.name,
-        words=f"{share(tally.strange, tally.rows)} cells are not among the declared values, "
-        f"they become {column.labels()[column.unknown]}: {', '.join(told)}{more}",
-        remedy=_listing(column, [cell for cell, _ in most], known),
-        gist=f"not among the declared values ({rough_share(tally.strange, tally.rows)} cells)",
+    becomes = column.labels()[column.unknown]
+    meant = column.other_label is not None and tally.strange / tally.rows < _HALF
+    return tally.finding(
+        tally.strange,
+        f"are not among the declared values, they become {becomes}: {', '.join(told)}{more}",
+        _listing(column, [cell for cell, _ in most], known),
+        gist="not among the declared values",
+        level=Level.NOTE if meant else None,
     )
 
 
@@ -276,44 +286,19 @@ def _listing(column: Listed, cells: list[str], known: list[str]) -> str:
     return "list in values those that are public knowledge"
 
 
-def _clamped(tally: Tally) -> Iterator[Finding]:
-    column = tally.column
-    if not isinstance(column, Celled):
-        return
+def _clamped(tally: Tally, column: Celled) -> Iterator[Finding]:
     low, high = column.labels()[0], column.labels()[column.cell_count - 1]
     for count, key, side, label in ((tally.below, "min", "below", low), (tally.above, "max", "above", high)):
         if count:
-            part = count / tally.rows
-            yield Finding(
-                level=Level.DAMAGE if part >= _CLAMPED else Level.NOTE,
-                where=column.name,
-                words=f"{share(count, tally.rows)} cells are {side} {key} = {getattr(column, key)}: they are {label}",
-                remedy=f"a {'lower' if key == 'min' else 'higher'} {key}, if public knowledge allows it",
-            )
+            words = f"are {side} {key} = {getattr(column, key)}: they are {label}"
+            remedy = f"a {'lower' if key == 'min' else 'higher'} {key}, if public knowledge allows it"
+            level = Level.DAMAGE if count / tally.rows >= _CLAMPED else Level.NOTE
+            yield tally.finding(count, words, remedy, level=level)
     if tally.fractions:
-        yield Finding(
-            level=Level.of_share(tally.fractions / tally.rows),
-            where=column.name,
-            words=f"{share(tally.fractions, tally.rows)} cells have decimals, which are cut off",
-            remedy='type = "number"',
-        )
+        yield tally.finding(tally.fractions, "have decimals, which are cut off", 'type = "number"')
 
 
 _CLAMPED = 0.01  # convention: fewer cells beyond a bound are what a bound is for
-
-
-def _missing(tally: Tally) -> Iterator[Finding]:
-    column = tally.column
-    if not tally.missing or column.nullable:
-        return
-    yield Finding(
-        level=Level.of_share(tally.missing / tally.rows),
-        where=column.name,
-        words=f"{share(tally.missing, tally.rows)} cells are missing, and the column is declared without NULL: "
-        f"they become {column.labels()[column.missing]}",
-        remedy=f"nullable = true in [columns.{column.name}]",
-        gist=f"missing, and declared without NULL ({rough_share(tally.missing, tally.rows)} cells)",
-    )
 
 
 # ---- What a private look says about persons with several rows: those declared, and those that seem to be there.
