@@ -132,3 +132,28 @@ def test_a_correlation_that_a_step_overshoots_is_cut_off() -> None:
     found = modelled._within(Estimate(value=-1.5, parts=Parts(noise=0.9), limits=limits), -1.0, 1.0)
     assert found.value == -1.0
     assert found.interval(0.95) == (-1.0, pytest.approx(0.377, abs=1e-3))
+
+
+@pytest.mark.statistical
+def test_of_few_rows_the_model_is_as_unsure_as_its_noise(table: pa.Table) -> None:
+    """60 rows at ε = 1, ten times: were the step taken for longer than it is, 1 or 2 intervals would hold, not 9 or 10.
+
+    At 95 % each, fewer than 7 of 10 have a chance of one in a thousand.
+    """
+    few, held = table.slice(0, 60), 0
+    truth = float(np.nanmean(few["age"].to_numpy(zero_copy_only=False)))
+    for seed in range(10):
+        found = (
+            ke.release(
+                few,
+                schema=SCHEMA,
+                privacy=(1.0, 1e-6),
+                method=ke.Interactions(solver=ke.fit.MixtureSolver().rough()),
+                noise=ke.SeededNoise(seed),
+            )
+            .ask.estimate("model")
+            .mean("age")
+        )
+        low, high = found.interval()
+        held += low <= truth <= high
+    assert held >= 7

@@ -369,12 +369,13 @@ def replicates_of(release: "Release", count: int, *, target: Target, seed: int) 
     generators = [random.generator(f"replicate {number}") for number in range(count)]
     changes = _Update(support, view, evidence_of(release, target)).changes(target, generators)
     wanted = support.weights + np.stack(changes)
+    wanted += np.outer(1.0 - wanted.sum(axis=1) / support.weights.sum(), support.weights)  # as many rows as there are
     first = np.maximum(support.weights, STEP / (1.0 - STEP) * -wanted.min(axis=0))
     weights = np.maximum(0.0, np.stack([first, *((1.0 - STEP) * first + STEP * wanted)]))
     return Replicates(
         rows=support.rows,
         weights=weights / weights.sum(axis=1, keepdims=True),
-        step=STEP,
+        step=STEP * float(support.weights.sum() / weights[OWN].sum()),  # few rows: the fit has more weight than they
         weight_name=release.measurements.domain.weight_name,
         target=target,
         _release=release,
