@@ -14,9 +14,11 @@ from audits.transcript import Run, log_ratios
 from audits.twins import BulkNoise
 from kernelease.exact.counts import ExactCounts
 from kernelease.ledgers import MemoryLedger
-from kernelease.measured.blocks import Block, Ramp
+from kernelease.measured.blocks import Block
 from kernelease.measured.counts import Contrasts
-from kernelease.measured.offsets import Moments, Spread
+from kernelease.measured.offsets import Moments
+from kernelease.measured.spreads import Spread
+from kernelease.measured.sums import AtMost, Clamped, Ramp
 from kernelease.passes import EncodedRows
 from kernelease.privacy import Neighbours, NoiseSource, PrivacyFilter
 from kernelease.privacy.sensitivity import ROWS, Sensitivity, block_sensitivity, centred_sensitivity
@@ -58,11 +60,11 @@ def measured(block: Block) -> Run:
     return run
 
 
-def patched(run: Run, target: str, broken: Callable[..., Any]) -> Run:
-    """The same run with something broken in it."""
+def patched(run: Run, kind: type, method: str, broken: Callable[..., Any]) -> Run:
+    """The same run with a method of some class broken."""
 
     def twin(rows: Any, noise: NoiseSource) -> object:
-        with mock.patch(target, broken):
+        with mock.patch.object(kind, method, broken):
             return run(rows, noise)
 
     return twin
@@ -70,37 +72,34 @@ def patched(run: Run, target: str, broken: Callable[..., Any]) -> Run:
 
 def charged(block: Block, broken: Callable[..., Sensitivity]) -> Run:
     """A block whose noise is for another sensitivity than its own."""
-    weighed = "spread" if isinstance(block, Spread) else "moment"
-    module, rule = ("offsets", weighed) if block.weighs else ("counts", "centred")
-    return patched(measured(block), f"kernelease.measured.{module}.{rule}_sensitivity", broken)
+    return patched(measured(block), type(block), "sensitivity", broken)
 
 
-def as_counts(neighbours: Any, *, unit: int = 1, **_: Any) -> Sensitivity:
+def as_counts(_: Block, neighbours: Any, unit: int) -> Sensitivity:
     """The noise of counts, for sums of larger integers."""
     return block_sensitivity(neighbours, unit=unit)
 
 
-def for_unlike_rows(neighbours: Any, *, shape: tuple[int, ...], unit: int = 1) -> Sensitivity:
+def for_unlike_rows(block: Block, neighbours: Any, unit: int) -> Sensitivity:
     """Noise for two rows that share no cell, √2 times a single row: but those that share one differ more."""
-    one = math.sqrt(math.prod(shape) * math.prod(size - 1 for size in shape))
+    one = math.sqrt(math.prod(block.grid) * math.prod(size - 1 for size in block.grid))
     return Sensitivity(l2=math.sqrt(2.0) * one * unit, l1=4.0 * one * unit, neighbours=neighbours)
 
 
-def for_one_row(neighbours: Any, *, shape: tuple[int, ...], unit: int = 1) -> Sensitivity:
+def for_one_row(block: Block, neighbours: Any, unit: int) -> Sensitivity:
     """Noise for a row that leaves, where one comes in its place."""
-    alone = centred_sensitivity(Neighbours.ADD_REMOVE, shape=shape, unit=unit)
+    alone = centred_sensitivity(Neighbours.ADD_REMOVE, shape=block.grid, unit=unit)
     return Sensitivity(l2=alone.l2, l1=alone.l1, neighbours=neighbours)
 
 
-def unclamped(ramp: Ramp, atoms: Any, fine: Any) -> Any:
-    """Weights as the arrays have them, whatever the limit says."""
-    return 2 * (ramp.start[atoms] + ramp.slope[atoms] * fine)
+def unclamped(_: Clamped, __: Any, number: Any) -> Any:
+    """Numbers as they are and twice as large, whatever the limit says."""
+    return 2 * number
 
 
-def without_limit(spread: Spread, atoms: Any, _: Any) -> Any:
-    """Products of rows that are twice as long as they may be."""
-    q = np.column_stack([np.full(len(atoms[0]), spread.one), 2 * spread.vectors(atoms)])
-    return (q.T @ q)[np.triu_indices(spread.width)]
+def without_limit(_: AtMost, __: Any, number: Any) -> Any:
+    """Rows of any length count, twice as much as they may."""
+    return 2 * np.ones_like(number)
 
 
 def game(run: Run, tables: tuple[Any, Any], twins: dict[str, Run]) -> Callable[[Effort], Verdict]:
@@ -159,9 +158,7 @@ CASES = (
             FROM_END_TO_END,
             {
                 "charged as counts": charged(MOMENT, as_counts),
-                "weights that are not clamped": patched(
-                    measured(MOMENT), "kernelease.measured.blocks.Ramp.of", unclamped
-                ),
+                "weights that are not clamped": patched(measured(MOMENT), Clamped, "of", unclamped),
             },
         ),
     ),
@@ -174,9 +171,7 @@ CASES = (
             FROM_ONE_TO_ANOTHER,
             {
                 "charged as counts": charged(SPREAD, as_counts),
-                "rows of any length": patched(
-                    measured(SPREAD), "kernelease.measured.offsets.Spread.sums", without_limit
-                ),
+                "rows of any length": patched(measured(SPREAD), AtMost, "of", without_limit),
             },
         ),
     ),

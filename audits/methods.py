@@ -29,7 +29,7 @@ from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.fit.solver import PublishedRows
 from kernelease.kernels import Gaussian, Kernel
 from kernelease.ledgers import MemoryLedger
-from kernelease.measured.blocks import Ramp
+from kernelease.measured.sums import Clamped
 from kernelease.methods import Context, Interactions, Method, SmallDatabase, Subspace
 from kernelease.methods.adaptive import Adaptive
 from kernelease.methods.bags import Bags
@@ -420,10 +420,10 @@ def without_clip(data: Any, noise: NoiseSource) -> object:
 
         return PathColumn(made.table, made.codes, made.missing, number=True, fold=fold)
 
-    def ramp(ramp: Ramp, atoms: Any, fine: Any) -> Any:
-        return ramp.start[atoms] + ramp.slope[atoms] * fine
+    def as_it_is(_: Clamped, __: Any, number: Any) -> Any:
+        return number
 
-    with mock.patch.object(TablesOfPersons, "_aggregate", aggregate), mock.patch.object(Ramp, "of", ramp):
+    with mock.patch.object(TablesOfPersons, "_aggregate", aggregate), mock.patch.object(Clamped, "of", as_it_is):
         return of_tables(EARNED)(data, noise)
 
 

@@ -22,7 +22,7 @@ from kernelease.fit.weights import Constraint, WeightSolver
 from kernelease.kernels.kernel import Kernel, as_rows
 from kernelease.measured.blocks import Block
 from kernelease.measured.embeddings import NoisyEmbedding
-from kernelease.measured.offsets import Spread
+from kernelease.measured.sums import CodedRows
 from kernelease.privacy.sensitivity import Neighbours
 from kernelease.seeds import PublicSeed
 from kernelease.sources.source import LARGEST_BATCH, Source, plain
@@ -556,14 +556,16 @@ def _value(cell: object, kind: pa.DataType) -> object:
 
 
 _ROUNDING = 1e-9  # of float64, after a few sums
+_FINER = (0, 1, 2**14)  # codes of finer cells: the least, and one beyond all…
+_BESIDE = -1  # …which stand beside the columns' own
 
 
 def check_block(block: Block) -> None:
-    """Raise an `AssertionError` that says which claim of a block of counts or weights fails: try it with few cells.
+    """Raise an `AssertionError` that says which claim of a block of counts or sums fails: try it with few atoms.
 
-    A row in any cell of its table, and any two that are exchanged, move its integers no farther than it says. What is
-    left of them without noise is what it says of the table (`seen`), of which `spread` is the transpose; views without
-    noise agree with the counts that they are of.
+    A row of any atoms, and any two that are exchanged, move its integers no farther than it says. What is left of
+    counts without noise is what it says of the table (`seen`), of which `spread` is the transpose; views without noise
+    agree with the counts that they are of.
 
     >>> from kernelease.measured.counts import Counts
     >>> check_block(Counts(columns=(0, 1), groups=(np.arange(2), np.arange(3)), share=0.1))
@@ -576,7 +578,7 @@ def check_block(block: Block) -> None:
 
 
 def _check_moves(block: Block) -> None:
-    alone = _every_row(block) if isinstance(block, Spread) else _every_cell(block)
+    alone = _every_row(block) if block.weighs else _every_cell(block)
     pairs = [(one, other) for one in alone for other in alone]
     moves = {Neighbours.ADD_REMOVE: alone, Neighbours.REPLACE_ONE: [one - other for one, other in pairs]}
     _require(all(one.shape == (block.cells,) for one in alone), "exact must give integers in the block's shape.")
@@ -587,22 +589,20 @@ def _check_moves(block: Block) -> None:
         _require(math.sqrt(squared) <= allowed.l2, f"{neighbours.value} moves it farther in L2 than it says.")
 
 
-def _every_row(block: Spread) -> list[BigIntegers]:
-    """What a row of any atoms adds to products."""
-    rows = itertools.product(*(range(len(own)) for own in block.scores))
-    return [block.sums([np.array([atom]) for atom in row], None).astype(object) for row in rows]
+def _every_row(block: Block) -> list[BigIntegers]:
+    """What a row of any atoms adds, in any of some finer cells."""
+    rows = np.array([*itertools.product(*(range(len(group)) for group in block.groups), _FINER)]).T
+    codes = dict(zip((*block.columns, _BESIDE), rows, strict=True))
+    cells, numbers = block.adds(CodedRows(codes, dict.fromkeys(block.columns, _BESIDE)))
+    tables = np.zeros((len(cells), math.prod(block.grid), numbers.shape[1]), dtype=object)
+    tables[np.arange(len(cells)), cells] = numbers
+    return [*tables.reshape(len(cells), -1)]
 
 
 def _every_cell(block: Block) -> list[BigIntegers]:
-    """What a row adds that is in one cell, or weighs there as much as it can."""
-    ends = (block.whole, -block.whole) if block.weighs else (1,)
-    return [_one_row(block, place, end) for place in range(math.prod(block.grid)) for end in ends]
-
-
-def _one_row(block: Block, place: int, weight: int) -> BigIntegers:
-    table = np.zeros(math.prod(block.grid), dtype=object)
-    table[place] = weight
-    return np.asarray(block.exact(table.reshape(block.grid)), dtype=object).ravel()
+    """What a row in each cell adds, if it is counted there."""
+    tables = np.eye(math.prod(block.grid), dtype=object).reshape(-1, *block.grid)
+    return [np.asarray(block.exact(table), dtype=object).ravel() for table in tables]
 
 
 def _check_seen(block: Block, table: Integers) -> None:

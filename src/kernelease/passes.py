@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from kernelease.arrays import Integers
 from kernelease.errors import CapacityError
 from kernelease.machine import workers
-from kernelease.measured.blocks import Block, Ramp, refined
-from kernelease.measured.offsets import Spread
+from kernelease.measured.blocks import Block, refined
+from kernelease.measured.sums import Program
 from kernelease.privacy.sensitivity import Private
 from kernelease.table.columns.column import MOST_ATOMS, Codes
 from kernelease.table.encode import NarrowColumn, encode_each
@@ -165,71 +165,40 @@ Grouping: TypeAlias = tuple[int, Integers]  # a column, and the cell of each of 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weighing:
-    """How to weigh blocks in one pass. Many share the weights of a column, many its cells: each is found once."""
+    """How to add up what rows add in one pass. Many blocks share numbers, many their cells: each is found once."""
 
-    ramps: tuple[tuple[int, Ramp], ...]  # a column, and what its values weigh
-    weights: tuple[tuple[int, ...], ...]  # products of these
+    program: Program  # of all numbers
     cells: tuple[tuple[Grouping, ...], ...]  # none where there is one cell
-    places: tuple[tuple[int, int], ...]  # of each block: its cells, and its weight; spreads come after all cells
-    spreads: tuple[Spread, ...] = ()
+    places: tuple[tuple[int, tuple[int, ...]], ...]  # of each block: its cells, and the steps to its numbers
 
     @classmethod
     def of(cls, blocks: Sequence[Block]) -> "Weighing":
-        """The distinct ramps, weights and cells of some blocks."""
-        ramps: dict[Any, tuple[int, Ramp]] = {}
-        weights: dict[tuple[Any, ...], int] = {}
-        cells: dict[tuple[Any, ...], tuple[Grouping, ...]] = {}
-        places: list[tuple[Any, int]] = []
-        spreads: list[Spread] = []
+        """The distinct numbers and cells of some blocks."""
+        program = Program.of([number for block in blocks for number in block.added])
+        order: dict[Any, int] = {}
+        cells, places, wanted = [], [], iter(program.wanted)
         for block in blocks:
-            if isinstance(block, Spread):
-                places.append((None, len(spreads)))
-                spreads.append(block)
-                continue
-            factors = {_key(c, r.start, r.slope, r.limit): (c, r) for c, r in _ramps(block)}
-            ramps |= factors
-            groupings = {_key(c, group): (c, group) for c, group in _groupings(block)}
-            cells.setdefault(tuple(groupings), tuple(groupings.values()))
-            places.append((tuple(groupings), weights.setdefault(tuple(factors), len(weights))))
-        numbers, order = ({key: i for i, key in enumerate(found)} for found in (ramps, cells))
-        return cls(
-            ramps=tuple(ramps.values()),
-            weights=tuple(tuple(numbers[key] for key in factors) for factors in weights),
-            cells=tuple(cells.values()),
-            places=tuple((len(cells) + i, 0) if key is None else (order[key], i) for key, i in places),
-            spreads=tuple(spreads),
-        )
+            groupings = _groupings(block)
+            key = tuple((column, group.tobytes()) for column, group in groupings)
+            if key not in order:
+                cells.append(groupings)
+                order[key] = len(order)
+            places.append((order[key], tuple(itertools.islice(wanted, len(block.added)))))
+        return cls(program=program, cells=tuple(cells), places=tuple(places))
 
     def wanted(self) -> list[list[int]]:
-        """For each of the cells, the weights that are summed in them."""
-        count = len(self.cells) + len(self.spreads)
-        return [sorted({weight for own, weight in self.places if own == cell}) for cell in range(count)]
+        """For each of the cells, the steps to the numbers that are summed in them."""
+        each = range(len(self.cells))
+        return [sorted({step for cell, steps in self.places if cell == own for step in steps}) for own in each]
 
-    def shapes(self) -> list[tuple[int, int]]:
-        """For each of the cells, how many there are and how many weights are summed in them; then of each spread."""
-        counts = [math.prod(int(group.max()) + 1 for _, group in cells) for cells in self.cells]
-        numbers = [*counts, *(block.cells for block in self.spreads)]
-        return [(number, len(weights)) for number, weights in zip(numbers, self.wanted(), strict=True)]
-
-    def most(self, place: tuple[int, int]) -> int:
-        """The most that a row can weigh in a block, by its place."""
-        cell, weight = place
-        if cell >= len(self.cells):
-            return self.spreads[cell - len(self.cells)].limit
-        return math.prod(self.ramps[ramp][1].limit for ramp in self.weights[weight])
+    def most(self, place: tuple[int, tuple[int, ...]]) -> int:
+        """The most that a row can add to a number of a block, by its place."""
+        return max(self.program.steps[step][0].most for step in place[1])
 
 
-def _key(column: int, *parts: Any) -> tuple[Any, ...]:
-    return column, *(part.tobytes() if isinstance(part, np.ndarray) else part for part in parts)
-
-
-def _ramps(block: Block) -> list[tuple[int, Ramp]]:
-    return [(c, ramp) for c, ramp in zip(block.columns, block.ramps, strict=True) if ramp is not None]
-
-
-def _groupings(block: Block) -> list[Grouping]:
+def _groupings(block: Block) -> tuple[Grouping, ...]:
     """The columns that are in several cells: the others do not part any row from another."""
-    return [(c, group) for c, group in zip(block.columns, block.groups, strict=True) if group.any()]
+    return tuple((c, group) for c, group in zip(block.columns, block.groups, strict=True) if group.any())
 
 
 # ---- A forest over columns: which pairs would join two of its trees.

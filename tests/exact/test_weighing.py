@@ -7,11 +7,13 @@ from hypothesis import strategies as st
 
 from kernelease.errors import ParameterError, PrivacyError
 from kernelease.exact.counts import ExactCounts, PartialWeights, shaped
-from kernelease.measured.blocks import Block, Ramp
-from kernelease.measured.offsets import CLAMP, LARGEST_LIMIT, Moments, Spread
+from kernelease.measured.blocks import LARGEST_SUM, Block
+from kernelease.measured.offsets import Moments
+from kernelease.measured.spreads import Spread
+from kernelease.measured.sums import Ramp
 from kernelease.passes import EncodedRows, Weighing
 from kernelease.privacy import Neighbours, Privacy
-from kernelease.privacy.sensitivity import moment_sensitivity, spread_sensitivity
+from kernelease.privacy.sensitivity import row_sensitivity
 from kernelease.sources.partial import weigh_blocks
 from tests.privacy.toys import RecordingNoise, open_filter
 
@@ -76,7 +78,7 @@ def test_neighbours_move_a_moment_no_further_than_is_charged(
     replaced = neighbours is Neighbours.REPLACE_ONE
     others = codes[:, 1:] if not replaced else np.concatenate([codes[:, -1:], codes[:, 1:]], axis=1)
     one, two = (weigh_blocks([(c, None)], [block], 3, FINE)[0].ravel() for c in (codes, others))
-    bound = moment_sensitivity(neighbours, limit=block.whole)
+    bound = block.sensitivity(neighbours, 1)
     assert float(np.abs(one - two).sum()) <= bound.l1
     assert float(np.sqrt(float(((one - two) ** 2).sum()))) <= bound.l2
 
@@ -86,8 +88,8 @@ def test_the_bound_is_reached() -> None:
     block = Moments(columns=(0,), groups=(np.zeros(3, dtype=np.int64),), share=0.1, ramps=(ramp(limit=7),))
     ends = [np.array([[atom], [0], [0]]) for atom in (0, 2)]
     one, two = (int(weigh_blocks([(codes, None)], [block], 3, ())[0][0]) for codes in ends)
-    assert abs(one - two) == 14 == round(moment_sensitivity(Neighbours.REPLACE_ONE, limit=7).l2)
-    assert round(moment_sensitivity(Neighbours.ADD_REMOVE, limit=7, unit=3).l1) == 21
+    assert abs(one - two) == 14 == round(block.sensitivity(Neighbours.REPLACE_ONE, 1).l2)
+    assert round(block.sensitivity(Neighbours.ADD_REMOVE, 3).l1) == 21
 
 
 def ramp(limit: int) -> Ramp:
@@ -102,7 +104,7 @@ def test_a_moment_is_charged_by_its_own_limit_and_told_in_rows(neighbours: Neigh
     privacy = Privacy(epsilon=1.0, delta=1e-6, neighbours=neighbours)
     (noisy,) = counts.privatise([block], open_filter(privacy, 1000), noise=RecordingNoise())
     assert noisy.values.tolist() == [[-1.0, 2.0]]
-    assert noisy.measurement.step.sensitivity == moment_sensitivity(neighbours, limit=50).l2
+    assert noisy.measurement.step.sensitivity == row_sensitivity(neighbours, unit=50).l2
     assert noisy.measurement.step.sensitivity == noisy.least(neighbours).l2
 
 
@@ -116,7 +118,7 @@ def test_ramps_that_are_no_ramps_are_refused() -> None:
     with pytest.raises(ParameterError, match="one or two are weighted"):
         Moments(columns=(0,), groups=(np.arange(3),), share=0.1, ramps=(None,))
     large = Ramp(start=np.zeros(3, int), slope=np.zeros(3, int), limit=2**20)
-    with pytest.raises(ParameterError, match=f"at most {LARGEST_LIMIT}"):
+    with pytest.raises(ParameterError, match=f"at most {LARGEST_SUM}"):
         Moments(columns=(0, 1), groups=(np.arange(3), np.arange(3)), share=0.1, ramps=(large, large))
 
 
@@ -154,7 +156,7 @@ def products_by_hand(spread: Spread, row: tuple[int, ...]) -> list[int]:
     """All q_i q_j of a row, i ≤ j, in plain integers; 0 for one that is too long."""
     scored = [int(own[atom]) for own, atom in zip(spread.scores, row, strict=False)]
     mixed = [sum(s * int(m) for s, m in zip(scored, column, strict=True)) for column in spread.mixing.T]
-    q = [spread.one, *(max(-CLAMP, min(CLAMP, one)) for one in mixed)]
+    q = [spread.one, *mixed]
     inside = sum(one * one for one in q) <= spread.limit
     return [q[i] * q[j] * inside for i in range(4) for j in range(i, 4)]
 
@@ -169,7 +171,7 @@ def test_products_agree_with_adding_by_hand(
     moment = Moments(columns=(0,), groups=(np.zeros(3, dtype=np.int64),), share=0.1, ramps=(ramp(limit=7),))
     found = weigh_blocks(batches, [spread, moment], 3, FINE)[0]
     by_row = [products_by_hand(spread, row) for row in table]
-    assert found.tolist() == [person * sum(own) for own in zip(*by_row, strict=True)]
+    assert found.ravel().tolist() == [person * sum(own) for own in zip(*by_row, strict=True)]
 
 
 @given(rows, rows, spreads(), st.sampled_from(Neighbours))
@@ -188,10 +190,9 @@ def test_neighbours_move_products_no_further_than_is_charged(
 
 def test_the_bound_of_products_is_reached() -> None:
     """By a row along one axis, of the largest length."""
-    bound = spread_sensitivity(Neighbours.ADD_REMOVE, limit=100, width=1)
-    assert round(bound.l2) == round(bound.l1) == 100
     spread = toy_spread(scores=(np.array([0, 6]), np.array([0, 6])), limit=37, one=1)
-    far, near = (spread.sums([np.array([a]), np.array([b])], None) for a, b in ((1, 0), (0, 1)))
+    codes = np.array([[1, 0], [0, 1]])
+    far, near = (weigh_blocks([(codes[:, [row]], None)], [spread], 2, ())[0].astype(np.float64) for row in (0, 1))
     assert 36.0**2 < float((far**2).sum()) <= 37.0**2
     assert float(((far - near) ** 2).sum()) <= spread.sensitivity(Neighbours.REPLACE_ONE, 1).l2 ** 2
 
@@ -205,10 +206,10 @@ def toy_spread(**changes: object) -> Spread:
 def test_spreads_that_are_no_spreads_are_refused() -> None:
     with pytest.raises(ParameterError, match="a score for each atom of each column"):
         toy_spread(mixing=np.eye(3, dtype=np.int64))
-    with pytest.raises(ParameterError, match="scores must be below"):
-        toy_spread(scores=(np.array([0, 2**33]), np.array([0, 1])))
+    with pytest.raises(ParameterError, match="which 64 bits do not hold"):
+        toy_spread(scores=(np.array([0, 2**60]), np.array([0, 1])), mixing=4 * np.eye(2, dtype=np.int64))
     with pytest.raises(ParameterError, match="needs 1 ≤ one² ≤ limit"):
         toy_spread(limit=3)
-    with pytest.raises(ParameterError, match="scores the values of a column wrongly"):
+    with pytest.raises(ParameterError, match="weighs the values of a column wrongly"):
         toy_spread(scores=(np.array([0, 1, 2]), np.array([0, 1]))).check((2, 2))
     assert toy_spread().moments(np.zeros(6), 1.0) is None

@@ -9,9 +9,8 @@ import pytest
 
 import kernelease as ke
 from kernelease.arrays import Floats, Integers
-from kernelease.fit.mixtures.beyond import RowSpread
 from kernelease.fit.mixtures.mixture import MixtureSolver
-from kernelease.measured.offsets import Spread, SpreadMoments
+from kernelease.measured.spreads import RowSpread, Spread, SpreadMoments
 from kernelease.methods.interactions.sets import spread_block
 from kernelease.table.schema import Schema
 

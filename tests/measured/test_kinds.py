@@ -10,9 +10,11 @@ import pytest
 
 from kernelease.arrays import Floats
 from kernelease.conformance import check_block
-from kernelease.measured.blocks import Block, Ramp
+from kernelease.measured.blocks import Block
 from kernelease.measured.counts import Contrasts, Counts, without_means
-from kernelease.measured.offsets import Moments, Spread
+from kernelease.measured.offsets import Moments
+from kernelease.measured.spreads import Spread
+from kernelease.measured.sums import Ramp
 from kernelease.measured.views import NoisySums
 from kernelease.privacy.sensitivity import Neighbours, Sensitivity, block_sensitivity
 

@@ -21,7 +21,7 @@ from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.ledgers import MemoryLedger
 from kernelease.measured.blocks import Block
 from kernelease.measured.counts import Counts
-from kernelease.measured.offsets import Spread
+from kernelease.measured.spreads import Spread
 from kernelease.methods.interactions.interactions import Interactions
 from kernelease.noises import SeededNoise
 from kernelease.passes import Batch, EncodedRows

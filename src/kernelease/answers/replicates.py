@@ -25,7 +25,7 @@ from kernelease.errors import ParameterError, UncertaintyWarning, in_words
 from kernelease.fit.weights import Simplex, WeightSolver, tolerance_at_noise
 from kernelease.measured.blocks import NoisyBlock
 from kernelease.measured.embeddings import NoisyEmbedding
-from kernelease.measured.offsets import Spread
+from kernelease.measured.sums import CodedRows
 from kernelease.privacy.accounting import Law
 from kernelease.progress import SILENT, Progress, Repeated
 from kernelease.seeds import PublicSeed
@@ -443,9 +443,7 @@ class _Update:
         self.support, self.rows, told = support, view.blocks.rows, view.blocks.without_details
         fine = _finer_codes(view.schema, support)
         self.parts = [
-            _Part.of(one, support.codes, fine)
-            for one in (*told.blocks, *told.moments)
-            if not isinstance(one.block, Spread)
+            _Part.of(one, support.codes, fine) for one in (*told.blocks, *told.moments) if not one.block.moves_rows
         ]
         self._ends = np.cumsum([0, *(one.size for one in self.parts)])
         self._sums = vstack([one.sums for one in self.parts]).tocsr()
@@ -607,14 +605,13 @@ class _Part:
 
     @classmethod
     def of(cls, noisy: NoisyBlock, codes: Integers, fine: Integers) -> "_Part":
-        block = noisy.block
-        cells = [groups[codes[:, place]] for place, groups in zip(block.columns, block.groups, strict=True)]
-        heights = np.full(len(codes), 1.0 / noisy.sigma)
-        for place, ramp in zip(block.columns, block.ramps, strict=False):
-            if ramp is not None:
-                heights *= ramp.of(codes[:, place], fine[:, place]) / ramp.limit
-        index = (np.ravel_multi_index(cells, block.grid), np.arange(len(codes)))
-        sums = csr_matrix((heights, index), shape=(math.prod(block.grid), len(codes)))
+        block, width = noisy.block, codes.shape[1]
+        cells, numbers = block.adds(CodedRows([*codes.T, *fine.T], {i: width + i for i in range(width)}))
+        heights = numbers / (block.whole if block.weighs else 1) / noisy.sigma
+        index = (cells[:, None] * numbers.shape[1] + np.arange(numbers.shape[1])).ravel()
+        rows = np.repeat(np.arange(len(codes)), numbers.shape[1])
+        tables = math.prod(block.grid) * numbers.shape[1]
+        sums = csr_matrix((heights.ravel(), (index, rows)), shape=(tables, len(codes)))
         return cls(noisy=noisy, sums=sums, values=noisy.values.ravel() / noisy.sigma)
 
     @property
@@ -625,7 +622,7 @@ class _Part:
     def seen(self, tables: Floats) -> Floats:
         """What it says of tables: all, or for contrasts all but their means. (cells,) or (cells, k), alike."""
         block = self.noisy.block
-        if block.weighted or block.adds_up:
+        if block.weighs or block.adds_up:
             return tables
         columns = tables.reshape(self.size, -1).T
         return np.stack([block.seen(one.reshape(block.grid)).ravel() for one in columns], axis=1).reshape(tables.shape)

@@ -241,8 +241,7 @@ def moments_of(noisy: NoisyBlocks) -> Moments:
 
 
 def _moments(noisy: NoisyBlocks) -> Moments:
-    offsets = tuple(one for one in noisy.moments if one.block.ramps)  # what numbers have to do with each other is last
-    return Moments(offsets, len(noisy.without_details.blocks))
+    return Moments(noisy.offsets, len(noisy.without_details.blocks))
 
 
 # --------------------

@@ -5,6 +5,7 @@ it is, every row is in one cell of each block, and adds 1 there, its person's we
 """
 
 import functools
+import math
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias, final
 
@@ -19,6 +20,7 @@ from kernelease.errors import PrivacyError
 from kernelease.machine import cores
 from kernelease.measured.blocks import MOST_COLUMNS, Block, NoisyBlock
 from kernelease.measured.counts import Counts
+from kernelease.measured.sums import CodedRows
 from kernelease.passes import Batch, EncodedRows, Forest, Grouping, Layout, Weighing, spread
 from kernelease.privacy.accounting import Selection
 from kernelease.privacy.mechanisms import PrivacyFilter, measure, select
@@ -234,7 +236,8 @@ class PartialWeights(Private):
     def __init__(self, plan: Weighing, columns: int, fine: tuple[int, ...]) -> None:
         self.plan, self._wanted = plan, plan.wanted()
         self._fine = {column: columns + index for index, column in enumerate(fine)}
-        shapes = plan.shapes()
+        counts = [math.prod(int(group.max()) + 1 for _, group in cells) for cells in plan.cells]
+        shapes = [(count, len(steps)) for count, steps in zip(counts, self._wanted, strict=True)]
         self._totals: list[BigIntegers] = [np.zeros(shape, dtype=object) for shape in shapes]
         self._sums: list[Integers] = [np.zeros(shape, dtype=np.int64) for shape in shapes]
         self._rows = 0  # that are in the sums, and not in the totals yet
@@ -250,9 +253,9 @@ class PartialWeights(Private):
             self._weigh([column[part] for column in codes], None if persons is None else persons[part])
 
     def totals(self) -> list[BigIntegers]:
-        """The sums of each block so far, row by row of its table: (cells,) each."""
+        """The sums of each block so far, row by row of its table: (cells, numbers) each."""
         self._flush()
-        return [self._totals[cell][:, self._wanted[cell].index(weight)] for cell, weight in self.plan.places]
+        return [self._totals[cell][:, np.searchsorted(self._wanted[cell], own)] for cell, own in self.plan.places]
 
     def _flush(self) -> None:
         for total, sums in zip(self._totals, self._sums, strict=True):
@@ -261,21 +264,19 @@ class PartialWeights(Private):
         self._rows = 0
 
     def _weigh(self, codes: Sequence[NDArray[Any]], persons: Integers | None) -> None:
-        for block, sums in zip(self.plan.spreads, self._sums[len(self.plan.cells) :], strict=True):
-            sums[:, 0] += block.sums([codes[column] for column in block.columns], persons)
-        ramps = [ramp.of(codes[c], codes[self._fine.get(c, c)]) for c, ramp in self.plan.ramps]
+        found = self.plan.program.numbers(CodedRows(codes, self._fine))
+        numbers = {step: found[step] if persons is None else found[step] * persons for step in self.plan.program.wanted}
         ones, starts = np.ones(len(codes[0]), dtype=np.int64), np.arange(len(codes[0]) + 1, dtype=np.int32)
-        weights = [_product([ramps[i] for i in own], persons) for own in self.plan.weights]
-        for cells, wanted, sums in zip(self.plan.cells, self._wanted, self._sums, strict=False):
+        for cells, wanted, sums in zip(self.plan.cells, self._wanted, self._sums, strict=True):
             if not cells:
-                sums[0] += [int(weights[weight].sum()) for weight in wanted]
+                sums[0] += [int(numbers[step].sum()) for step in wanted]
                 continue
             rows = csc_array((ones, _cells(cells, codes), starts), shape=(len(sums), len(ones)))  # each in its cell
-            np.add(sums, rows @ np.stack([weights[weight] for weight in wanted], axis=1), out=sums)
+            np.add(sums, rows @ np.stack([numbers[step] for step in wanted], axis=1), out=sums)
 
 
 def weigh_rows(rows: EncodedRows, blocks: Sequence[Block], columns: int, *, threads: int) -> list[BigIntegers]:
-    """For each block, the sum of its weights over the rows of each cell, in its shape: Σ_rows weight·Π_i t_i.
+    """For each block, the sums of what rows add to it, each times its person's weight, in its shape.
 
     Each thread adds to sums of its own, which are added up at the end.
     """
@@ -292,12 +293,7 @@ def shaped(blocks: Sequence[Block], parts: Sequence[PartialWeights]) -> list[Big
     if any(plan.most(place) > block.whole for block, place in zip(blocks, plan.places, strict=True)):
         raise PrivacyError("A plan weighs rows by more than is charged for. Nothing was drawn.")
     sums = zip(*(part.totals() for part in parts), strict=True)
-    return [np.add.reduce(own).reshape(block.grid) for own, block in zip(sums, blocks, strict=True)]
-
-
-def _product(factors: Sequence[Integers], persons: Integers | None) -> Integers:
-    product = factors[0] if len(factors) == 1 else factors[0] * factors[1]
-    return product if persons is None else product * persons
+    return [np.add.reduce(own).reshape(block.shape) for own, block in zip(sums, blocks, strict=True)]
 
 
 def _cells(cells: Sequence[Grouping], codes: Sequence[NDArray[Any]]) -> Codes:

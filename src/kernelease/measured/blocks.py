@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, TypeVar, final
+from typing import Any, ClassVar, Protocol, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from kernelease.measured.measured import (
     digest,
     needed_by,
 )
+from kernelease.measured.sums import CodedRows, Look, Program, Ramp, Whole
 from kernelease.measured.views import View, best_mean
 from kernelease.privacy.accounting import Loss, Measurement, Selection, Step
 from kernelease.privacy.noise import LEAST_LAPLACE_SCALE
@@ -33,45 +34,6 @@ from kernelease.privacy.sensitivity import Neighbours, Sensitivity, distance_sen
 from kernelease.table.domain import Domain
 
 Made = TypeVar("Made")
-
-# --------------------
-# Offsets within cells, as whole numbers: what one row adds to a sum of offsets.
-
-
-LARGEST_RAMP_LIMIT = 2**20  # of a weight: summed over a batch of persons' rows it fits 64 bits
-_LARGEST = 2**48  # of `start` and `slope`: with fine codes below 2¹⁴, no weight overflows on the way to its clamp
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ramp(Kind):
-    """t(a, f) = clamp(start[a] + slope[a]·f, −limit, limit), for atom a and the code f of its value in finer cells.
-
-    All of it is public. Whatever the arrays say, no weight is larger than `limit`: sensitivity needs nothing else.
-
-    >>> Ramp(start=np.array([-8, -40]), slope=np.array([2, 4]), limit=8).of(np.array([0, 1, 1]), np.array([5, 9, 99]))
-    array([ 2, -4,  8])
-    """
-
-    start: Integers  # (atoms,)
-    slope: Integers  # (atoms,)
-    limit: int
-
-    def __post_init__(self) -> None:
-        if self.start.ndim != 1 or self.start.shape != self.slope.shape:
-            raise ParameterError(
-                f"Ramp: needs a start and a slope for each atom, got shapes {self.start.shape} and {self.slope.shape}."
-            )
-        if not 1 <= self.limit <= LARGEST_RAMP_LIMIT:
-            raise ParameterError(f"Ramp: limit must be from 1 to {LARGEST_RAMP_LIMIT}, got {self.limit!r}.")
-        if any((part <= -_LARGEST).any() or (part >= _LARGEST).any() for part in (self.start, self.slope)):
-            raise ParameterError(f"Ramp: start and slope must be below {_LARGEST} in size.")
-
-    def of(self, atoms: Integers, fine: Integers) -> Integers:
-        """The weight of each row: (n,), (n,) → (n,)."""
-        weights: Integers = np.clip(self.start[atoms] + self.slope[atoms] * fine, -self.limit, self.limit)
-        return weights
-
 
 # --------------------
 # A block: what to measure. Each kind of it is one class in one file beside this one.
@@ -85,8 +47,8 @@ class Block(Kind, ABC):
     """Numbers to measure of up to four columns: sums over rows, of which noise is added to each.
 
     `groups[i][a]` is the cell of atom a of column `columns[i]`. A *table* of the block has an axis for each column and
-    a place for each of its cells: `grid` is its shape. Rows are counted in such a table, or their weights are summed
-    in it (`ramps`), and `exact` makes of it the integers that get noise.
+    a place for each of its cells: `grid` is its shape. Rows are counted in such a table, and `exact` makes of it the
+    integers that get noise; or what they add (`added`) is summed in it, which are these integers (`RowSums`).
 
     A kind says what these integers are (`shape`, `exact`), how far a row moves them (`sensitivity`), what they are in
     rows (`whole`, `values`), what they would be in a table of counts (`seen`, `spread`, `complete`), how they tell of
@@ -97,9 +59,11 @@ class Block(Kind, ABC):
     columns: tuple[int, ...]
     groups: tuple[Integers, ...]
     share: float  # of the release's budget
-    ramps: tuple[Ramp | None, ...] = field(default=(), init=False)  # what a row's value weighs; none: rows are counted
+    ramps: tuple[Ramp | None, ...] = field(default=(), init=False)  # of each column, the offset within cells it sums
 
     most_columns: ClassVar[int] = MOST_COLUMNS
+    weighs: ClassVar[bool] = False  # whether rows add numbers to it, and are not counted
+    moves_rows: ClassVar[bool] = False  # whether drawn rows are moved toward it (`mover`): nothing else follows it then
 
     def __post_init__(self) -> None:
         name = type(self).__name__
@@ -122,13 +86,13 @@ class Block(Kind, ABC):
         return tuple(int(group.max()) + 1 for group in self.groups)
 
     @property
-    def weighs(self) -> bool:
-        """Whether rows are weighed in it, not counted."""
-        return bool(self.ramps)
+    def added(self) -> tuple[Whole, ...]:
+        """What a row adds to each number of its cell; none where it is counted there."""
+        return ()
 
     @cached_property
     def weighted(self) -> int:
-        """How many of its columns weigh rows."""
+        """Of how many columns it sums offsets within cells."""
         return sum(ramp is not None for ramp in self.ramps)
 
     @cached_property
@@ -228,6 +192,26 @@ class Block(Kind, ABC):
     ) -> Floats:
         """How much each number counts in an estimate, where the cells of these columns have the multipliers λ."""
 
+    # What rows of a fit have to do with it.
+
+    def adds(self, rows: CodedRows) -> tuple[Integers, Integers]:
+        """The cell of each row in a table, (n,), and what it adds to the numbers there: (n, numbers)."""
+        cells = np.zeros(rows.count, dtype=np.int64)
+        for column, group, size in zip(self.columns, self.groups, self.grid, strict=True):
+            cells = cells * size + group[rows.codes[column]]
+        program = Program.of(self.added)
+        found = program.numbers(rows)
+        return cells, np.stack([found[place] for place in program.wanted] or [np.ones_like(cells)], axis=1)
+
+    def mover(
+        self, values: Floats, sigma: float, columns: tuple[int, ...], atoms: tuple[Integers, ...]
+    ) -> "RowMover | None":
+        """What moves drawn rows toward its noisy numbers; None where these say nothing.
+
+        Of each of its columns, `columns` has the place in rows, and `atoms` its atom for each of those there.
+        """
+        return None
+
     # What people and strangers' bundles need.
 
     @property
@@ -242,6 +226,96 @@ class Block(Kind, ABC):
         for column, cells in zip(self.columns, self.groups, strict=True):
             if cells.shape != (sizes[column],) or not 0 <= int(cells.min()) <= int(cells.max()) < sizes[column]:
                 raise ParameterError("a table of counts groups the values of a column wrongly.")
+
+
+class RowMover(Protocol):
+    """What moves the values of drawn rows between them."""
+
+    def moved(self, rows: Integers, generator: np.random.Generator) -> Integers:
+        """The rows, (columns, n), of which every column has the values that it had."""
+
+
+LARGEST_SUM = 2**28  # that a row may add to a number: summed over a batch of persons' rows it fits 64 bits
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowSums(Block, ABC):
+    """Σ of whole numbers over the rows of each cell: of every one of `added`. Counts say nothing of it.
+
+    A kind says what a row adds, and how far that moves the sums (`sensitivity`, with a proof). Streams, parts and
+    databases then add it up, each in its own way and to the same bit.
+    """
+
+    weighs: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        Block.__post_init__(self)
+        most = max(number.most for number in self.added)
+        if not most <= self.whole <= LARGEST_SUM:
+            raise ParameterError(
+                f"{type(self).__name__}: a row may add at most {LARGEST_SUM}, and what it says, {self.whole}; "
+                f"got numbers up to {most}."
+            )
+
+    @property
+    @abstractmethod
+    def added(self) -> tuple[Whole, ...]:
+        """What a row adds to each number of its cell."""
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """That of the cells, and then of the numbers of each where there are several."""
+        return self.grid if len(self.added) == 1 else (*self.grid, len(self.added))
+
+    @property
+    def whole(self) -> int:
+        """The most that a row can add to a number, either way."""
+        return max(number.most for number in self.added)
+
+    def exact(self, table: NDArray[Any]) -> NDArray[Any]:
+        """The sums themselves."""
+        return table
+
+    @property
+    def adds_up(self) -> bool:
+        """They add up to no number of rows."""
+        return False
+
+    def seen(self, table: Floats) -> Floats:
+        """Refused: counts do not say it."""
+        raise self._no_counts()
+
+    def spread(self, numbers: Floats) -> Floats:
+        """Refused: it asks nothing of counts."""
+        raise self._no_counts()
+
+    def covers(self, columns: tuple[int, ...]) -> bool:
+        """No columns."""
+        return False
+
+    def tells(self, columns: tuple[int, ...]) -> bool:
+        """Nothing of counts."""
+        return False
+
+    def view(self, numbers: Floats, sigma: float, columns: tuple[int, ...], groups: tuple[Integers, ...]) -> View:
+        """Refused: it tells nothing of counts."""
+        raise self._no_counts()
+
+    def coefficients(
+        self, sigma: float, columns: tuple[int, ...], groups: tuple[Integers, ...], weight: Floats
+    ) -> Floats:
+        """Refused: it tells nothing of counts."""
+        raise self._no_counts()
+
+    def _no_counts(self) -> ParameterError:
+        return ParameterError(f"{type(self).__name__}: sums over rows are no function of counts.")
+
+    def check(self, sizes: tuple[int, ...]) -> None:
+        """What it looks up are numbers for the atoms of its own columns."""
+        Block.check(self, sizes)
+        looks = (step for step, _ in Program.of(self.added).steps if isinstance(step, Look))
+        if any(one.column not in self.columns or one.values.shape != (sizes[one.column],) for one in looks):
+            raise ParameterError("a sum over rows weighs the values of a column wrongly.")
 
 
 def complete_each(blocks: Sequence["NoisyBlock"], alone: Sequence[Sequence[Floats]], rows: float) -> list[Floats]:
@@ -390,8 +464,8 @@ def mean_counts(blocks: Sequence[NoisyBlock], rows: float) -> MeanCounts:
 class NoisyBlocks(Measured):
     """All that was counted of a table: noisy blocks, and the number of rows (noisy unless it is public).
 
-    `moments` are sums of offsets within cells, measured after all counts; `looks` came before, and say how the columns
-    of all others were laid.
+    `moments` are sums over rows of other numbers than 1, measured after all counts; `looks` came before, and say how
+    the columns of all others were laid.
     """
 
     sizes: tuple[int, ...]  # atoms of each column
@@ -422,6 +496,11 @@ class NoisyBlocks(Measured):
     def every(self) -> tuple[NoisyBlock, ...]:
         """Counts and moments, in the order in which they were measured."""
         return (*self.blocks, *self.moments)
+
+    @property
+    def offsets(self) -> tuple[NoisyBlock, ...]:
+        """Sums of offsets within cells."""
+        return tuple(one for one in self.moments if one.block.weighted)
 
     @property
     def details(self) -> tuple[NoisyBlock, ...]:

@@ -1,21 +1,22 @@
-"""Offsets of numbers from the middles of cells, their sums over rows, and those of products; groups and leaves."""
+"""Offsets of numbers from the middles of cells, and their sums over rows; groups and leaves."""
 
 import dataclasses
+import functools
 import math
-from abc import ABC
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, TypeAlias, final
+from typing import TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
-from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks, Ramp, within
-from kernelease.measured.views import View
-from kernelease.privacy.sensitivity import Neighbours, Sensitivity, moment_sensitivity, spread_sensitivity
+from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks, RowSums, within
+from kernelease.measured.sums import Ramp, Whole
+from kernelease.privacy.sensitivity import Neighbours, Sensitivity, row_sensitivity
 from kernelease.table.columns.cells import Celled
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.listed import Hierarchy
@@ -229,55 +230,9 @@ def _slack(ends: Ends, cells: Integers, middle: Floats, unit: Floats, ramp: Ramp
 # Moments: sums of what rows weigh, by how far their numbers lie from the middles of cells.
 
 
-LARGEST_LIMIT = 2**28  # of a product of weights: summed over a batch of persons' rows it fits 64 bits
-
-
-@dataclass(frozen=True, kw_only=True)
-class Weights(Block, ABC):
-    """A block in which rows are weighed, not counted: it says nothing of counts."""
-
-    def exact(self, table: NDArray[Any]) -> NDArray[Any]:
-        """The sums themselves."""
-        return table
-
-    @property
-    def adds_up(self) -> bool:
-        """Weights add up to no number of rows."""
-        return False
-
-    def seen(self, table: Floats) -> Floats:
-        """Refused: counts do not say it."""
-        raise self._no_counts()
-
-    def spread(self, numbers: Floats) -> Floats:
-        """Refused: it asks nothing of counts."""
-        raise self._no_counts()
-
-    def covers(self, columns: tuple[int, ...]) -> bool:
-        """No columns."""
-        return False
-
-    def tells(self, columns: tuple[int, ...]) -> bool:
-        """Nothing of counts."""
-        return False
-
-    def view(self, numbers: Floats, sigma: float, columns: tuple[int, ...], groups: tuple[Integers, ...]) -> View:
-        """Refused: it tells nothing of counts."""
-        raise self._no_counts()
-
-    def coefficients(
-        self, sigma: float, columns: tuple[int, ...], groups: tuple[Integers, ...], weight: Floats
-    ) -> Floats:
-        """Refused: it tells nothing of counts."""
-        raise self._no_counts()
-
-    def _no_counts(self) -> ParameterError:
-        return ParameterError(f"{type(self).__name__}: sums of weights are no function of counts.")
-
-
 @final
 @dataclass(frozen=True, kw_only=True)
-class Moments(Weights):
+class Moments(RowSums):
     """Over the rows of each cell Σ Π_i t_i, where t_i is a public whole number of the row's value in column i.
 
     It is at most `ramps[i].limit` in size, or 1 where `ramps[i]` is None. In rows, each of them counts between −1 and
@@ -288,158 +243,21 @@ class Moments(Weights):
     ramps: tuple[Ramp | None, ...] = field()
 
     def __post_init__(self) -> None:
-        Block.__post_init__(self)
         if len(self.ramps) != len(self.columns) or self.weighted not in (1, 2):
             raise ParameterError("Moments: of its columns one or two are weighted; the others need None as their ramp.")
-        if self.whole > LARGEST_LIMIT:
-            raise ParameterError(f"Moments: a row may weigh at most {LARGEST_LIMIT}, got ramps up to {self.whole}.")
+        RowSums.__post_init__(self)
 
     @cached_property
-    def whole(self) -> int:
-        """The most that a row can weigh, either way."""
-        return math.prod(ramp.limit for ramp in self.ramps if ramp is not None)
+    def added(self) -> tuple[Whole, ...]:
+        """The product of its weights."""
+        weights = [ramp.at(column) for column, ramp in zip(self.columns, self.ramps, strict=True) if ramp is not None]
+        return (functools.reduce(operator.mul, weights),)
 
     def sensitivity(self, neighbours: Neighbours, unit: int) -> Sensitivity:
-        """A row adds to one cell what it weighs."""
-        return moment_sensitivity(neighbours, limit=self.whole, unit=unit)
+        """A row adds to one cell what it weighs; under replace-one another may take it away there."""
+        return row_sensitivity(neighbours, unit=self.whole * unit)
 
     @property
     def label(self) -> str:
         """Offsets."""
         return f"offsets of columns {self.columns}"
-
-    def check(self, sizes: tuple[int, ...]) -> None:
-        """Each ramp has a weight for each atom of its column."""
-        Block.check(self, sizes)
-        for column, ramp in zip(self.columns, self.ramps, strict=True):
-            if ramp is not None and ramp.start.shape != (sizes[column],):
-                raise ParameterError("a moment weighs the values of a column wrongly.")
-
-
-# --------------------
-# How numbers go together: sums of products.
-
-
-MOST_SPREAD = 12  # limit: numbers of a spread: with more, no table here is large enough for its noise
-_LARGEST_SCORE, _LARGEST_MIX = 2**32, 2**20  # limit: with these no sum of products leaves 64 bits on the way…
-CLAMP = 2**20  # limit: …to its clamp, beyond which squares would
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class Spread(Weights):
-    """How numbers go together: Σ q_i q_j over rows, i ≤ j, of q = (one, clamp(Σ_k scores[k][a_k]·mixing[k])).
-
-    a_k is a row's atom in column k. Rows with Σ q_i² above `limit` add nothing: NULL has a score that sees to that.
-    All of it is public. Whatever scores and mixing say, no row adds more than `limit`: sensitivity needs nothing else.
-    """
-
-    scores: tuple[Integers, ...]  # (atoms,) each
-    mixing: Integers  # (columns, columns)
-    one: int
-    limit: int
-
-    most_columns: ClassVar[int] = MOST_SPREAD
-
-    def __post_init__(self) -> None:
-        Block.__post_init__(self)
-        width = len(self.columns)
-        if len(self.scores) != width or self.mixing.shape != (width, width) or any(s.ndim != 1 for s in self.scores):
-            raise ParameterError("Spread: needs a score for each atom of each column, and a square mixing of them.")
-        if (
-            any((np.abs(own) >= _LARGEST_SCORE).any() for own in self.scores)
-            or (np.abs(self.mixing) >= _LARGEST_MIX).any()
-        ):
-            raise ParameterError(f"Spread: scores must be below {_LARGEST_SCORE}, and mixing below {_LARGEST_MIX}.")
-        if not 1 <= self.one**2 <= self.limit <= LARGEST_LIMIT:
-            raise ParameterError(
-                f"Spread: needs 1 ≤ one² ≤ limit ≤ {LARGEST_LIMIT}, got {self.one!r} and {self.limit!r}."
-            )
-
-    @cached_property
-    def grid(self) -> tuple[int, ...]:
-        """One number for each product."""
-        return (self.width * (self.width + 1) // 2,)
-
-    @property
-    def width(self) -> int:
-        """Numbers of q."""
-        return len(self.columns) + 1
-
-    @property
-    def weighs(self) -> bool:
-        """Rows add products."""
-        return True
-
-    @property
-    def whole(self) -> int:
-        """The most that a row can add to a sum, either way."""
-        return self.limit
-
-    def sensitivity(self, neighbours: Neighbours, unit: int) -> Sensitivity:
-        """A row adds all products of a vector whose length is bounded."""
-        return spread_sensitivity(neighbours, limit=self.limit, width=self.width, unit=unit)
-
-    def vectors(self, atoms: Sequence[NDArray[Any]]) -> Integers:
-        """q of each row without its first number, where that is within the limit, and 0 where it is not.
-
-        `atoms` are those of each of the columns, (n,): (n, columns).
-        """
-        scored = np.stack([own[one] for own, one in zip(self.scores, atoms, strict=True)], axis=1)
-        q: Integers = np.clip(scored @ self.mixing, -CLAMP, CLAMP)
-        return q
-
-    def within(self, q: Integers) -> NDArray[np.bool_]:
-        """Which rows add something: (n,)."""
-        inside: NDArray[np.bool_] = (q * q).sum(axis=1) <= self.limit - self.one**2
-        return inside
-
-    def sums(self, atoms: Sequence[NDArray[Any]], weights: Integers | None) -> Integers:
-        """Σ weight·q_i q_j over rows, for i ≤ j, row by row of the triangle: (products,)."""
-        q = self.vectors(atoms)
-        inside = self.within(q)
-        whole = np.column_stack([np.full(int(inside.sum()), self.one), q[inside]])
-        weighed = whole if weights is None else whole * weights[inside, None]
-        products: Integers = (weighed.T @ whole)[np.triu_indices(self.width)]
-        return products
-
-    def moments(self, values: Floats, sigma: float) -> "SpreadMoments | None":
-        """What noisy sums say, each with noise σ in rows; None where they say that there are no rows."""
-        table = np.zeros((self.width, self.width))
-        table[np.triu_indices(self.width)] = values * (self.limit / self.one**2)
-        table += np.triu(table, 1).T
-        rows = float(table[0, 0])
-        if not rows > 0.0:
-            return None
-        mean = table[0, 1:] / rows
-        return SpreadMoments(
-            mean=mean,
-            covariance=table[1:, 1:] / rows - np.outer(mean, mean),
-            noise=sigma * self.limit / self.one**2 / rows,
-        )
-
-    @property
-    def label(self) -> str:
-        """Products."""
-        return f"how columns {self.columns} go together"
-
-    def check(self, sizes: tuple[int, ...]) -> None:
-        """Each column has a score for each of its atoms."""
-        Block.check(self, sizes)
-        if any(own.shape != (sizes[column],) for column, own in zip(self.columns, self.scores, strict=True)):
-            raise ParameterError("a spread scores the values of a column wrongly.")
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SpreadMoments:
-    """Mean and covariance of q / one over the rows within the limit, and the noise of each of the latter's numbers."""
-
-    mean: Floats
-    covariance: Floats
-    noise: float
-
-    @property
-    def doubt(self) -> float:
-        """About how much noise there is at most in any direction."""
-        return self.noise * math.sqrt(2.0 * len(self.mean))

@@ -76,7 +76,7 @@ class BlankRows(PrivateRows):
         counts = ExactCounts(
             lambda blocks: [np.zeros(block.grid, dtype=np.int64) for block in blocks],
             sizes,
-            weigher=lambda blocks: [np.zeros(block.grid, dtype=object) for block in blocks],
+            weigher=lambda blocks: [np.zeros(block.shape, dtype=object) for block in blocks],
             unit=self._unit,
             count=self._count * self._unit,
         )

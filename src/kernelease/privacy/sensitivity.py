@@ -153,15 +153,21 @@ def sum_sensitivity(feature_map: "FeatureMap", neighbours: Neighbours) -> Sensit
     )
 
 
-def block_sensitivity(neighbours: Neighbours, *, unit: int = 1) -> Sensitivity:
-    """Sensitivity of one block of grouped contingency counts.
+def row_sensitivity(
+    neighbours: Neighbours, *, l2: float = 1.0, l1: float = 1.0, apart: float = 2.0, unit: int = 1
+) -> Sensitivity:
+    """Sensitivity of a sum of vectors, one of each row: none is longer than `l2`, and `l1` in L1, times `unit`.
 
-    A row (or a person) adds `unit` to one cell of the block. Under add-remove that moves the block by `unit` in both
-    norms; under replace-one one cell loses it and another gains it: √2·unit, and 2·unit in L1.
+    No two are farther than `apart` from each other in L2: 2·l2 by themselves, √2·l2 where their inner products are at
+    least 0. A person's rows add `unit` times a mean of such vectors, to which all of it applies (all three are convex).
     """
-    if neighbours is Neighbours.ADD_REMOVE:
-        return Sensitivity(l2=ROUND_UP * unit, l1=ROUND_UP * unit, neighbours=neighbours)
-    return Sensitivity(l2=ROUND_UP * math.sqrt(2.0) * unit, l1=ROUND_UP * 2.0 * unit, neighbours=neighbours)
+    far = (l2, l1) if neighbours is Neighbours.ADD_REMOVE else (apart, 2.0 * l1)
+    return Sensitivity(l2=ROUND_UP * far[0] * unit, l1=ROUND_UP * far[1] * unit, neighbours=neighbours)
+
+
+def block_sensitivity(neighbours: Neighbours, *, unit: int = 1) -> Sensitivity:
+    """Sensitivity of one block of grouped contingency counts: a row (or a person) adds `unit` to one of its cells."""
+    return row_sensitivity(neighbours, apart=math.sqrt(2.0), unit=unit)
 
 
 def centred_sensitivity(neighbours: Neighbours, *, shape: tuple[int, ...], unit: int = 1) -> Sensitivity:
@@ -172,33 +178,13 @@ def centred_sensitivity(neighbours: Neighbours, *, shape: tuple[int, ...], unit:
     ‖v_b − v_b′‖² = 2n². In L1 the bound is twice a row's. A person's rows add `unit` times a mean of such tables.
     """
     least, *more = sorted(shape)
-    one_l1 = math.prod(2.0 * (size - 1) for size in shape)
-    if neighbours is Neighbours.ADD_REMOVE:
-        one = math.sqrt(math.prod(size * (size - 1) for size in shape))
-        return Sensitivity(l2=ROUND_UP * one * unit, l1=ROUND_UP * one_l1 * unit, neighbours=neighbours)
-    two = least * math.sqrt(2.0 * math.prod(size * (size - 1) for size in more))
-    return Sensitivity(l2=ROUND_UP * two * unit, l1=ROUND_UP * 2.0 * one_l1 * unit, neighbours=neighbours)
-
-
-def moment_sensitivity(neighbours: Neighbours, *, limit: int, unit: int = 1) -> Sensitivity:
-    """Sensitivity of one block of sums of weights, each at most `limit` in size.
-
-    A row adds unit·t to one cell, |t| ≤ limit; a person's rows weigh `unit` together, so that they add at most
-    unit·limit in L1, and in L2. Under replace-one what goes and what comes may be in one cell with opposite signs:
-    2·unit·limit in both norms.
-    """
-    moved = float(unit * limit) * (1.0 if neighbours is Neighbours.ADD_REMOVE else 2.0)
-    return Sensitivity(l2=ROUND_UP * moved, l1=ROUND_UP * moved, neighbours=neighbours)
-
-
-def spread_sensitivity(neighbours: Neighbours, *, limit: int, width: int, unit: int = 1) -> Sensitivity:
-    """Sensitivity of the sums over rows of all products q_i q_j, i ≤ j, of `width` whole numbers with Σ q_i² ≤ limit.
-
-    A row adds at most ‖q‖² ≤ limit in L2 and (‖q‖₁² + ‖q‖²)/2 ≤ limit·(width + 1)/2 in L1; a person's rows `unit` times
-    a mean of it. Under replace-one √2 and 2 times as much: two such vectors have an inner product of at least 0.
-    """
-    alone = block_sensitivity(neighbours, unit=unit * limit)
-    return Sensitivity(l2=alone.l2, l1=alone.l1 * (width + 1) / 2.0, neighbours=neighbours)
+    return row_sensitivity(
+        neighbours,
+        l2=math.sqrt(math.prod(size * (size - 1) for size in shape)),
+        l1=math.prod(2.0 * (size - 1) for size in shape),
+        apart=least * math.sqrt(2.0 * math.prod(size * (size - 1) for size in more)),
+        unit=unit,
+    )
 
 
 def distance_sensitivity(neighbours: Neighbours, *, unit: int = 1) -> int:

@@ -1,7 +1,6 @@
 """What is done to the rows of one part: record batches in, one array of integers out. Tasks can be pickled."""
 
 import hashlib
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, final
@@ -173,7 +172,7 @@ class Then:
 def weigh_blocks(
     batches: Iterable[Batch], blocks: Sequence[Block], columns: int, fine: tuple[int, ...]
 ) -> list[BigIntegers]:
-    """For each block, the sum of its weights over the rows of each cell, in its shape: Σ_rows weight·Π_i t_i."""
+    """For each block, the sums of what rows add to it, each times its person's weight, in its shape."""
     part = PartialWeights(Weighing.of(blocks), columns, fine)
     for batch in batches:
         part.add(batch)
@@ -189,8 +188,8 @@ def in_limbs(tables: Sequence[BigIntegers]) -> Integers:
 def from_limbs(limbs: Integers, blocks: Sequence[Block]) -> list[BigIntegers]:
     """The sums of each block, in its shape, from what `in_limbs` gave, added up over parts."""
     lower, upper = limbs.reshape(2, -1).astype(object)
-    tables = np.split(lower + upper * (_LOWER + 1), np.cumsum([math.prod(block.grid) for block in blocks])[:-1])
-    return [table.reshape(block.grid) for table, block in zip(tables, blocks, strict=True)]
+    tables = np.split(lower + upper * (_LOWER + 1), np.cumsum([block.cells for block in blocks])[:-1])
+    return [table.reshape(block.shape) for table, block in zip(tables, blocks, strict=True)]
 
 
 def _plain(batch: pa.RecordBatch) -> pa.RecordBatch:

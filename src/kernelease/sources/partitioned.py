@@ -1,6 +1,5 @@
 """Rows that stay where they lie, in parts: the protocol for engines that run a function on each part."""
 
-import math
 import secrets
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
@@ -111,7 +110,7 @@ def distant_counts(
         return tables_of(layout, counts, blocks)
 
     def weigh(blocks: Any) -> list[BigIntegers]:
-        return from_limbs(added_up(weighing(blocks), 2 * sum(math.prod(block.grid) for block in blocks)), blocks)
+        return from_limbs(added_up(weighing(blocks), 2 * sum(block.cells for block in blocks)), blocks)
 
     counts = ExactCounts(count, sizes, unit=unit, weigher=weigh)
     counts.again = again

@@ -1,6 +1,5 @@
 """The private pass of `Interactions` done by a database: it encodes and counts, and only counts leave it."""
 
-import itertools
 import math
 import secrets
 from abc import ABC, abstractmethod
@@ -17,7 +16,7 @@ from kernelease.errors import SourceError
 from kernelease.exact.counts import ExactCounts, tables_of
 from kernelease.machine import refuse_shortage
 from kernelease.measured.blocks import Block
-from kernelease.measured.offsets import CLAMP, Spread
+from kernelease.measured.sums import Look, Mixed, Program, SqlRows
 from kernelease.passes import Layout
 from kernelease.sources import databases, duck
 from kernelease.sources.databases import PostgresqlDialect, PostgresqlQuery
@@ -94,12 +93,12 @@ def _tables(engine: "_Engine", schema: Schema, blocks: Sequence[Block]) -> list[
 
 
 def _moments(engine: "_Engine", schema: Schema, blocks: Sequence[Block]) -> list[BigIntegers]:
-    """The sums of weights of each block; cells without rows have none."""
+    """What rows add to each block; cells without rows have nothing."""
     weighed = engine.weigh(schema, blocks)
-    tables = [np.zeros(math.prod(block.grid), dtype=object) for block in blocks]
-    for part, cell, total in zip(*(weighed.column(i).to_pylist() for i in range(3)), strict=True):
-        tables[part][cell] = int(total)
-    return [table.reshape(block.grid) for table, block in zip(tables, blocks, strict=True)]
+    tables = [np.zeros((math.prod(block.grid), len(block.added)), dtype=object) for block in blocks]
+    for part, cell, totals in zip(*(weighed.column(i).to_pylist() for i in range(3)), strict=True):
+        tables[part][cell] = [int(total) for total in totals.split()]
+    return [table.reshape(block.shape) for table, block in zip(tables, blocks, strict=True)]
 
 
 class _Engine(ABC):
@@ -115,7 +114,7 @@ class _Engine(ABC):
 
     @abstractmethod
     def weigh(self, schema: Schema, blocks: Sequence[Block]) -> pa.Table:
-        """The cells that are not empty: the block, the place in its table, the sum of weights as text."""
+        """The cells that are not empty: the block, the place in its table, the sums of what rows add, as text."""
 
 
 def _engine(source: Source) -> _Engine | None:
@@ -155,58 +154,19 @@ def _counts(codes: str, layout: Layout) -> str:
 
 
 def _sums(codes: str, blocks: Sequence[Block], fine: Collection[int], array: str) -> str:
-    """The sums of weights of every block, where a0, a1, … are the atoms and f0, f1, … the codes of finer cells."""
+    """What rows add to every block, where a0, a1, … are the atoms and f0, f1, … the codes of finer cells."""
     return " UNION ALL ".join(
-        _products(codes, index, block, array)
-        if isinstance(block, Spread)
-        else f"SELECT {index} AS part, {_block_cell(block, array)} AS cell, "
-        f"CAST(SUM({_weight(block, fine, array)}) AS VARCHAR) AS total FROM {codes} GROUP BY 2"
-        for index, block in enumerate(blocks)
+        _block_sums(index, block, codes, SqlRows(fine, array)) for index, block in enumerate(blocks)
     )
 
 
-def _products(codes: str, index: int, spread: Spread, array: str) -> str:
-    """The sums of products of a spread: s0, s1, … are the scores of a row, and q1, q2, … what they are mixed to."""
-    width = len(spread.columns)
-    scores = ", ".join(
-        f"{_looked_up(f'a{column}', own, array)} AS s{k}"
-        for k, (column, own) in enumerate(zip(spread.columns, spread.scores, strict=True))
-    )
-    mixed = (" + ".join(f"s{k} * ({int(spread.mixing[k, i])})" for k in range(width)) for i in range(width))
-    q = ", ".join(f"LEAST(GREATEST({one}, -{CLAMP}), {CLAMP}) AS q{i + 1}" for i, one in enumerate(mixed))
-    vectors = f"(SELECT CAST({spread.one} AS BIGINT) AS q0, {q} FROM (SELECT {scores} FROM {codes}) AS scored) AS mixed"
-    inside = f"{' + '.join(f'q{i} * q{i}' for i in range(width + 1))} <= {spread.limit}"
-    return " UNION ALL ".join(
-        f"SELECT {index} AS part, {cell} AS cell, CAST(COALESCE(SUM(q{i} * q{j}), 0) AS VARCHAR) AS total "
-        f"FROM {vectors} WHERE {inside}"
-        for cell, (i, j) in enumerate(itertools.combinations_with_replacement(range(width + 1), 2))
-    )
-
-
-def _block_cell(block: Block, array: str) -> str:
-    """The place of a row in a block's table. An empty sum is no column's number, so that GROUP BY 2 means the place."""
-    place = "0"
-    for column, group, size in zip(block.columns, block.groups, block.grid, strict=True):
-        place = f"({place}) * {size} + {_looked_up(f'a{column}', group, array)}"
-    return place
-
-
-def _weight(block: Block, fine: Collection[int], array: str) -> str:
-    """Π t_i: `Ramp.of` in 64-bit integers."""
-    factors = []
-    for column, ramp in zip(block.columns, block.ramps, strict=True):
-        if ramp is not None:
-            start, slope = (_looked_up(f"a{column}", part, array) for part in (ramp.start, ramp.slope))
-            code = f"{'f' if column in fine else 'a'}{column}"
-            factors.append(f"LEAST(GREATEST({start} + {slope} * {code}, -{ramp.limit}), {ramp.limit})")
-    return " * ".join(factors)
-
-
-def _looked_up(code: str, values: Integers, array: str) -> str:
-    """A public number of each atom, from a list that the statement spells out, as a 64-bit integer."""
-    if (values == values[0]).all():
-        return f"CAST({int(values[0])} AS BIGINT)"
-    return f"CAST(({array}[{', '.join(str(value) for value in values.tolist())}])[{code} + 1] AS BIGINT)"
+def _block_sums(index: int, block: Block, codes: str, rows: SqlRows) -> str:
+    """The block's number, the place of each cell in its table, and the sums of that cell's numbers in one text."""
+    groups = tuple([Look(column=c, values=group) for c, group in zip(block.columns, block.groups, strict=True)])
+    strides = tuple([math.prod(block.grid[axis + 1 :]) for axis in range(len(groups))])
+    (cell, *numbers), relation = Program.of([Mixed(parts=groups, weights=strides), *block.added]).selects(codes, rows)
+    totals = " || ' ' || ".join(f"CAST(SUM({number}) AS VARCHAR)" for number in numbers)
+    return f"SELECT {index} AS part, {cell} AS cell, {totals} AS totals FROM {relation} GROUP BY 2"
 
 
 def _whole(schema: Schema) -> list[Codes]:

@@ -3,16 +3,12 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, final
+from typing import final
 
 import numpy as np
-import scipy
 
 from kernelease.arrays import Floats, Integers
 from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks, mean_counts, refines, within
-
-if TYPE_CHECKING:
-    from kernelease.measured.offsets import Spread, SpreadMoments
 
 # --------------------
 # How far a fit is from each measured block, in units of the block's own noise.
@@ -440,65 +436,3 @@ def _posterior_means(likelihood: Floats, grid: Floats, groups: Integers) -> Floa
         everywhere = sums.sum(axis=0) / sums.sum()
         beliefs = (sums + PRIOR * everywhere) / (members + PRIOR)[:, None]
     return posterior @ grid
-
-
-# --------------------
-# Spreads: numbers that go together more closely in the table than in the rows of a mixture.
-#
-# Second moments say in which directions real rows are much narrower. Rows are moved there along these directions, and
-# each column's own values are then dealt to them in the new order: single columns stay as they are.
-
-
-_NARROWER = 0.5  # convention: of the rows' own variance in a direction: what is not narrower than that is left alone
-_SURE = 2.0  # convention: standard deviations of that
-_FEWEST_ROWS = 100  # limit: of rows for each number, of which nothing is known by fewer
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowSpread:
-    """What was measured of how numbers go together, for rows of a mixture."""
-
-    block: "Spread"
-    columns: tuple[int, ...]  # of the mixture, in the order of the block's
-    atoms: tuple[Integers, ...]  # of each of these columns, that of the block's column for each atom
-    found: "SpreadMoments"
-
-    def moved(self, rows: Integers, generator: np.random.Generator) -> Integers:
-        """The same rows, (columns, n), with values of numbers moved between those that the spread tells of."""
-        codes = [own[rows[column]] for column, own in zip(self.columns, self.atoms, strict=True)]
-        q = self.block.vectors(codes)
-        inside = np.flatnonzero(self.block.within(q))
-        if len(inside) < _FEWEST_ROWS * len(codes):
-            return rows
-        scores = np.stack(
-            [_between(own, code[inside], generator) for own, code in zip(self.block.scores, codes, strict=True)], axis=1
-        )
-        moved = scores + self.block.one * self._steps(q[inside] / self.block.one)
-        result = rows.copy()
-        for place, column in enumerate(self.columns):
-            before, after = (np.argsort(some[:, place], kind="stable") for some in (scores, moved))
-            result[column, inside[after]] = rows[column, inside[before]]
-        return result
-
-    def _steps(self, q: Floats) -> Floats:
-        """How far the scores of rows are to go, so that these are as narrow as was measured, over `one`: (n, columns).
-
-        Of all steps that do so the least.
-        """
-        ratios, directions = scipy.linalg.eigh(self.found.covariance, np.cov(q.T))
-        doubts = self.found.noise * (directions**2).sum(axis=0)
-        narrow = ratios + _SURE * doubts < _NARROWER
-        along = q @ directions[:, narrow]
-        left = np.sqrt(np.maximum(ratios, doubts)[narrow])
-        wanted = self.found.mean @ directions[:, narrow] + left * (along - along.mean(axis=0))
-        steps: Floats = (wanted - along) @ np.linalg.pinv(self.block.mixing @ directions[:, narrow])
-        return steps
-
-
-def _between(scores: Integers, atoms: Integers, generator: np.random.Generator) -> Floats:
-    """A random place for each of some atoms: up to halfway to the next scores: (n,)."""
-    known, place = np.unique(scores, return_inverse=True)
-    edges = np.concatenate([known[:1], (known[1:] + known[:-1]) / 2.0, known[-1:]])
-    at = place[atoms]
-    return np.asarray(edges[at] + generator.random(len(at)) * (edges[at + 1] - edges[at]))

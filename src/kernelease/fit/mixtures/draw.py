@@ -500,8 +500,8 @@ def draw_rows(mixture: "Mixture", count: int, generator: np.random.Generator, *,
     rows = _with_unheld(rows, mixture, generator)
     if mixture.details:
         rows = in_detail(rows, mixture.details, mixture.cells, generator)
-    if mixture.spread is not None:
-        rows = mixture.spread.moved(rows, generator)
+    for mover in mixture.movers:
+        rows = mover.moved(rows, generator)
     rows = parted(rows, mixture.apart, generator)
     for part in mixture.told:
         rows = part.applied(rows, generator)

@@ -7,7 +7,7 @@ Component m holds a distribution over the cells of each column and a weight. The
 import dataclasses
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -19,14 +19,14 @@ from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
 from kernelease.estimate.marginal import Tabulation, tabulation
 from kernelease.estimate.products import Linearised, Moments, mean_and_variance, moments_of, noises, number_term
-from kernelease.fit.mixtures.beyond import Detail, Leaves, Misfit, RowSpread, Unheld, leaves_of, poor
+from kernelease.fit.mixtures.beyond import Detail, Leaves, Misfit, Unheld, leaves_of, poor
 from kernelease.fit.mixtures.maps import Compounds, Pair, PartMap
 from kernelease.fit.mixtures.objective import Objective, Told, softmax_weights
 from kernelease.fit.mixtures.one_way import CHANCE, OneWay, one_ways
 from kernelease.fit.mixtures.terms import Adam, Single, correction
 from kernelease.fit.solver import Outcome
 from kernelease.kinds import Kind
-from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks, complete_each, refined, within
+from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks, RowMover, complete_each, refined, within
 from kernelease.measured.offsets import Levels, in_groups, levels_of
 from kernelease.progress import SILENT, Progress
 from kernelease.seeds import PublicSeed
@@ -276,7 +276,7 @@ class Mixture:
     unheld: tuple[Unheld, ...] = ()  # what it does not hold, the worst first: rows are moved toward it
     apart: tuple[Pair, ...] = ()  # pairs of columns of which some values are never together
     told: tuple[PartMap, ...] = ()  # columns that others tell in part, in an order in which they can be applied
-    spread: RowSpread | None = None  # how closely numbers go together
+    movers: tuple[RowMover, ...] = ()  # toward sums over rows
 
     @property
     def poorly_held(self) -> tuple[Misfit, ...]:
@@ -347,6 +347,19 @@ class _Task:
             )
         details = tuple(Detail.of(block, noisy.rows) for block in fine)
         return cls(noisy=fitted, details=details, columns=columns, told=told, levels=levels)
+
+
+def _movers(noisy: NoisyBlocks, levels: Levels, compounds: Compounds | None) -> Iterator[RowMover]:
+    """What moves rows toward sums over them, where each of their columns has its own place and atoms in a mixture."""
+    for block, one in [(one.block, one) for one in noisy.moments if one.block.moves_rows]:
+        places: tuple[int, ...] = block.columns
+        atoms: tuple[Integers, ...] = tuple([np.arange(noisy.sizes[column]) for column in places])
+        if compounds is not None:
+            atoms = tuple([compounds.atoms[column] for column in places])
+            places = tuple([compounds.origins[column] for column in places])
+        if len(set(places)) == len(places) and all(levels[place] is None for place in places):
+            mover = block.mover(one.values, one.sigma, places, atoms)
+            yield from () if mover is None else (mover,)
 
 
 def _told(noisy: NoisyBlocks, columns: Sequence[OneWay], compounds: Compounds) -> tuple[Told, ...]:
@@ -451,6 +464,7 @@ class MixtureSolver(Kind):
             details=tuple(one for one in details if one.within(objective.cells)),
             leaves=leaves_of(noisy, task.levels, [one.distribution for one in objective.columns]),
             unheld=objective.unheld(misfits),
+            movers=tuple(_movers(noisy, task.levels, compounds)),
         )
 
     def effort(self, cells: int, signal: float = _TYPICAL) -> tuple[int, int]:

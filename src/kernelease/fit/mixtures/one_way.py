@@ -350,7 +350,7 @@ def tilted(distribution: Floats, variance: float, noisy: NoisyBlocks, column: in
     result = distribution.copy()
     if any(one.column == column for one in noisy.laid):  # atoms differ in width: their places are not their order
         return result
-    for moment in (one for one in noisy.moments if one.block.columns == (column,)):
+    for moment in (one for one in noisy.offsets if one.block.columns == (column,)):
         for cell, total in enumerate(moment.values):
             atoms = np.flatnonzero(moment.block.groups[0] == cell)
             held = noisy.rows * float(distribution[atoms].sum())

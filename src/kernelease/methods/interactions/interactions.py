@@ -11,15 +11,14 @@ import numpy as np
 from kernelease.errors import ParameterError, SchemaError, nearest
 from kernelease.exact.counts import ExactCounts
 from kernelease.exact.rows import PrivateRows
-from kernelease.fit.mixtures.beyond import RowSpread
-from kernelease.fit.mixtures.maps import Compounds, closer_look, compounds_of, most_closer_numbers
+from kernelease.fit.mixtures.maps import closer_look, compounds_of, most_closer_numbers
 from kernelease.fit.mixtures.mixture import Mixture, MixtureSolver
 from kernelease.fit.mixtures.one_way import distributions_of
 from kernelease.measured.blocks import Block, NoisyBlocks, finest
 from kernelease.measured.counts import Counts
 from kernelease.measured.looks import Laid, NoisyLook, laid_columns
 from kernelease.measured.measured import Measured
-from kernelease.measured.offsets import Spread, declared_levels
+from kernelease.measured.offsets import declared_levels
 from kernelease.methods.interactions import pairs as details
 from kernelease.methods.interactions import pairs as pair_blocks
 from kernelease.methods.interactions import pairs as selection
@@ -272,7 +271,7 @@ class Interactions(Method):
         noise: Noise,
         seed: PublicSeed,
         progress: Progress,
-    ) -> Spread | None:
+    ) -> Block | None:
         """Pairs, and larger sets where all pairs can be seen; single columns once more where none can.
 
         What comes back is how numbers are to be looked at together, for which a share is kept.
@@ -312,7 +311,7 @@ class Interactions(Method):
         if share is not None:
             rounds.count([Counts(columns=look.columns, groups=groups, share=share)], stage=1)
 
-    def _keep_spread(self, rounds: Rounds, columns: Sequence[Column], mixture: Mixture, noise: Noise) -> Spread | None:
+    def _keep_spread(self, rounds: Rounds, columns: Sequence[Column], mixture: Mixture, noise: Noise) -> Block | None:
         """Keep a share for how numbers go together, where some do closely: that is measured last of all."""
         if rounds.pure or rounds.keeps:
             return None
@@ -329,7 +328,7 @@ class Interactions(Method):
         noise: Noise,
         seed: PublicSeed,
         progress: Progress,
-    ) -> Spread | None:
+    ) -> Block | None:
         """A forest of pairs, chosen privately; pairs that the model then suggests; single columns with the rest."""
         noisy, most = rounds.noisy, shares.most or 0
         distributions = distributions_of(noisy)
@@ -389,7 +388,7 @@ class Interactions(Method):
         progress.expect(fit_workload(measured, self.solver).after())
         compounds, apart, told = compounds_of(measured)
         mixture = self.solver.solve(measured, seed, progress, stage=FITTING, compounds=compounds)
-        mixture = replace(mixture, apart=apart, told=told, spread=spread_of(measured, compounds))
+        mixture = replace(mixture, apart=apart, told=told)
         return FittedTable(mixture=mixture, measured=measured, compounds=compounds)
 
     def _expect(
@@ -514,22 +513,3 @@ def count_noise(privacy: Privacy, total: Loss) -> Noise:
     """The noise of a count, in rows, for each share of the budget."""
     sensitivity = block_sensitivity(privacy.relation)
     return functools.cache(lambda share: noise_scale(privacy, total, sensitivity, share))
-
-
-def spread_of(noisy: NoisyBlocks, compounds: Compounds) -> RowSpread | None:
-    """The last look at how numbers go together, for rows of compounds; None where there was none, or it saw no row."""
-    looks = [one for one in noisy.moments if isinstance(one.block, Spread)]
-    block = looks[-1].block if looks else None
-    if not isinstance(block, Spread) or compounds.together(block.columns):
-        return None
-    found = block.moments(looks[-1].values, looks[-1].sigma)
-    return (
-        None
-        if found is None
-        else RowSpread(
-            block=block,
-            columns=tuple(compounds.origins[column] for column in block.columns),
-            atoms=tuple(compounds.atoms[column] for column in block.columns),
-            found=found,
-        )
-    )

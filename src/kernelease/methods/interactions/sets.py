@@ -16,13 +16,12 @@ from kernelease.measured.counts import Counts
 from kernelease.measured.offsets import (
     BITS,
     BITS_OF_PRODUCT,
-    MOST_SPREAD,
     Ends,
     Moments,
     Offsets,
-    Spread,
     offsets,
 )
+from kernelease.measured.spreads import MOST_SPREAD, Spread
 from kernelease.methods.interactions.pairs import finest_cells
 from kernelease.methods.interactions.singles import MOST_TRIPLES, Noise, cells_of, coarser, width
 from kernelease.privacy.noise import LARGEST_GAUSSIAN_SCALE, LARGEST_LAPLACE_SCALE
