@@ -262,7 +262,7 @@ class Nystrom(FeatureMap):
     @property
     def triangular(self) -> bool:
         """Whether W is 0 above its diagonal, as it is in all maps that were made here."""
-        return not np.triu(self.matrix, 1).any()
+        return _lower_triangular(self.matrix)
 
     @property
     def dimension(self) -> int:
@@ -303,6 +303,11 @@ class Nystrom(FeatureMap):
     def diameter_l1(self) -> float:
         """√F times the diameter (Cauchy–Schwarz)."""
         return math.sqrt(self.dimension) * self.diameter
+
+    @property
+    def block_rows(self) -> int:
+        """About 2 MiB of integers, which stay in the processor's cache."""
+        return max(16, min(2**16, 2**18 // self.width))
 
     def integers(self, rows: Rows) -> Integers:
         """k(x, z_f) rounded to multiples of 2⁻⁴⁰: (n, d) → (n, F)."""
@@ -399,9 +404,13 @@ def _spectral_bound(matrix: Integers, gram: Floats, entry_error: float) -> float
 
 def _sandwich(basis: Floats, gram: Floats) -> Floats:
     """W K Wᵀ. Products are sums of at most F terms."""
-    triangular = not np.triu(basis, 1).any()
+    triangular = _lower_triangular(basis)
     half = in_coordinates(gram, basis, triangular=triangular)  # K Wᵀ, and K is symmetric
     return in_coordinates(half.T, basis, triangular=triangular)
+
+
+def _lower_triangular(matrix: Floats | Integers) -> bool:
+    return not any(row[index + 1 :].any() for index, row in enumerate(matrix))
 
 
 def in_coordinates(values: Floats, basis: Floats, *, triangular: bool) -> Floats:
@@ -454,7 +463,7 @@ def _candidates(basis: Nystrom, points: Rows, most: int, tolerance: float) -> It
     kernel, old = basis.kernel, basis.dimension
     among, cross = kernel.gram(basis.points, basis.points), kernel.gram(points, basis.points)
     own = kernel.gram(points, points)
-    overlap, residual = _projected(basis.change_of_basis, among, cross, own)
+    overlap, residual = _projected(basis, among, cross, own)
     factorisation = pivoted_cholesky(residual, tolerance=tolerance * kernel.bound, limit=most)
     pivots = factorisation.pivots
     if len(pivots) == 0:
@@ -473,10 +482,11 @@ def _candidates(basis: Nystrom, points: Rows, most: int, tolerance: float) -> It
         count //= 2
 
 
-def _projected(basis: Floats, among: Floats, cross: Floats, own: Floats) -> tuple[Floats, Floats]:
+def _projected(basis: Nystrom, among: Floats, cross: Floats, own: Floats) -> tuple[Floats, Floats]:
     """B (m, F) and K_PP − B·Bᵀ (m, m), by Gram–Schmidt twice over: W₁ is orthonormal only up to rounding."""
-    once = cross @ basis.T
-    overlap = once + (cross - once @ basis @ among) @ basis.T
+    matrix, triangular = basis.change_of_basis, basis.triangular
+    once = in_coordinates(cross, matrix, triangular=triangular)
+    overlap = once + in_coordinates(cross - once @ matrix @ among, matrix, triangular=triangular)
     residual = own - overlap @ once.T
     return overlap, 0.5 * (residual + residual.T)
 
@@ -498,7 +508,7 @@ def _stretches(basis: Nystrom, matrix: Integers, gram: Floats) -> Floats:
     """
     old, entry_error = basis.dimension, basis.kernel.evaluation_error(basis.points.shape[1])
     sizes = np.arange(old + 1, len(matrix) + 1)
-    whole, triangular = matrix.astype(np.float64) * 2.0**-MATRIX_BITS, not np.triu(matrix, 1).any()
+    whole, triangular = matrix.astype(np.float64) * 2.0**-MATRIX_BITS, _lower_triangular(matrix)
     deviation = in_coordinates(whole[old:] @ gram, whole, triangular=triangular)
     deviation[np.arange(len(sizes)), sizes - 1] -= 1.0
     absolute = np.abs(whole)

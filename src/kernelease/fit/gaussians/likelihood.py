@@ -280,6 +280,7 @@ class FourierLikelihood(Likelihood):
 
 
 _BLOCK = 512  # Gaussians at a time. limit: 512 by 4,096 points are 16 MiB
+_CELLS = 2**16  # values of a witness at a time. limit: they stay in the processor's cache
 
 
 @final
@@ -315,8 +316,13 @@ class SubspaceLikelihood(Likelihood):
 
     def linearised(self, centres: Floats, widths: Floats, residual: Floats) -> tuple[Floats, Floats]:
         """Dot products in the kernel's whole space, in closed form; those with the residual by one product of W."""
-        moves = self._stacked(centres, widths).reshape(-1, len(self.points))
-        return overlaps(centres, widths) / self.sigma**2, moves @ self._turned_back(residual)
+        kernel, squares = _blurred(centres, widths, self.points)
+        kernel *= self._turned_back(residual)
+        heights, variances = kernel.sum(axis=1), 1.0 + widths**2
+        bends = np.einsum("kf,kf->k", kernel, squares) / variances - centres.shape[1] * heights
+        by_centre = (kernel @ self.points - heights[:, None] * centres) / variances[:, None]
+        agreement = np.concatenate([heights, widths * bends / variances, by_centre.T.ravel()])
+        return overlaps(centres, widths) / self.sigma**2, agreement
 
     def _turned(self, amounts: Floats) -> Floats:
         """W·amounts: (F,) → (F,)."""
@@ -350,9 +356,9 @@ class SubspaceLikelihood(Likelihood):
 
     def witness(self, points: Rows, residual: Floats, width: float) -> tuple[Floats, Floats]:
         """(m, d), (F,) → (m,), (m, d)."""
-        amounts = residual @ self.basis
+        amounts = self._turned_back(residual)
         heights, gradients = np.empty(len(points)), np.empty(points.shape)
-        for s in _blocks(len(points)):
+        for s in block_slices(len(points), max(1, _CELLS // len(self.points))):
             kernel, _ = _blurred(points[s], np.full(len(points[s]), width), self.points)
             kernel *= amounts
             heights[s] = kernel.sum(axis=1)
@@ -363,10 +369,16 @@ class SubspaceLikelihood(Likelihood):
 def _blurred(centres: Floats, widths: Floats, points: Floats) -> tuple[Floats, Floats]:
     """E k(z, c + s·ξ) and ‖z − c‖²: (K, d), (K,), (F, d) → (K, F), (K, F)."""
     variances = 1.0 + widths[:, None] ** 2
-    squares = np.zeros((len(centres), len(points)))
-    for mine, theirs in zip(centres.T, points.T, strict=True):
-        squares += (mine[:, None] - theirs) ** 2
-    return variances ** (-centres.shape[1] / 2.0) * np.exp(-0.5 * squares / variances), squares
+    middle = points.mean(axis=0)  # from which numbers are small, wherever the columns begin
+    mine, theirs = centres - middle, points - middle
+    squares = mine @ (-2.0 * theirs.T)
+    squares += (mine**2).sum(axis=1)[:, None]
+    squares += (theirs**2).sum(axis=1)
+    np.maximum(squares, 0.0, out=squares)
+    heights = squares * (-0.5 / variances)
+    np.exp(heights, out=heights)
+    heights *= variances ** (-centres.shape[1] / 2.0)
+    return heights, squares
 
 
 def overlaps(centres: Floats, widths: Floats) -> Floats:

@@ -6,7 +6,7 @@ witness function is smooth enough to be climbed from afar, and narrow ones then 
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias, final
 
 import numpy as np
@@ -349,10 +349,11 @@ class SlidingFrankWolfe(PointSolver):
         wanted = self.insertions if count is None else count
         best = np.argsort(-witness(starts)[0])[: max(self.starts, 3 * wanted)]
         peaks = distinct(*climb(witness, starts[best], scale), scale, wanted)
-        features = likelihood.features(peaks, np.full(len(peaks), spread))
         level = 0.0 if len(gaussians) == 0 else float((likelihood.target - residual) @ residual)
-        gains = (features @ residual - level) / np.linalg.norm(features, axis=1)
-        standing_out: Floats = peaks[gains > (self.significance if significance is None else significance)]
+        gains, bar = witness(peaks)[0] - level, self.significance if significance is None else significance
+        if bar > 0.0:
+            gains /= np.linalg.norm(likelihood.features(peaks, np.full(len(peaks), spread)), axis=1)
+        standing_out: Floats = peaks[gains > bar]
         return standing_out
 
     def _slid(self, likelihood: Likelihood, gaussians: Gaussians, steps: int, whereabouts: Whereabouts) -> Gaussians:
@@ -585,10 +586,14 @@ class _Scan:
     likelihood: Likelihood
     places: Floats
     features: Floats
+    squares: Floats = field(init=False)  # of their norms: (m,)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "squares", np.einsum("mn,mn->m", self.features, self.features))
 
     def alone(self) -> int:
         """The place that explains most by itself."""
-        return int(np.argmax(self.features @ self.likelihood.target / np.linalg.norm(self.features, axis=1)))
+        return int(np.argmax(self.features @ self.likelihood.target / np.sqrt(self.squares)))
 
     def promises(self, gaussians: Gaussians, *, instead: bool = True) -> tuple[Floats, Floats]:
         """How much a Gaussian at each place would lower χ², all others adjusting, and the weight it would have.
@@ -606,6 +611,6 @@ class _Scan:
         kept = sizes > 1e-9 * sizes[-1]
         directions = moves.T @ (axes[:, kept] / np.sqrt(sizes[kept]))
         agreement = self.features @ residual - (fitted @ residual if instead else 0.0)
-        whole = (self.features**2).sum(axis=1)
-        free = np.maximum(whole - ((self.features @ directions) ** 2).sum(axis=1), _HIDDEN * whole)
+        known = ((self.features @ directions) ** 2).sum(axis=1)
+        free = np.maximum(self.squares - known, _HIDDEN * self.squares)
         return np.where(agreement > 0.0, agreement**2 / free, 0.0), agreement / free
