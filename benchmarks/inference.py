@@ -54,9 +54,9 @@ that intervals reach far to one side.
 PROMISED = """## Promised analyses
 
 `benchmarks/inference_promises.py`: a trial with five promised analyses. How many releases answer, and half an interval
-over what `plan` said before: from the schema alone, which is a range (every value as frequent as any other, or the k-th
-1/k times as frequent as the first), with the releases that are in it to a quarter; and like rows that the planner
-simulates, with the releases whose width is within a quarter of that.
+over what `plan` said before: from the schema alone, which is a range (over rows that are even, ever rarer, near the
+middle, or of rare outcomes), with the releases that are in it to a quarter; and like rows that the planner simulates,
+with the releases whose width is within a quarter of that.
 
 """
 REPLICATES = """## Replicates

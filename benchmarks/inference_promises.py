@@ -3,7 +3,7 @@
     python benchmarks/inference_promises.py [--repeats 100] [--jobs 2]
 
 Each repeat draws a table of a trial and releases it with the promises of its schema. The plan is made twice, from the
-schema alone, which gives a range (values as frequent as each other, or ever rarer), and like rows that the planner
+schema alone, which gives a range (over rows of four shapes that nobody's are), and like rows that the planner
 simulates from the same law, fresh ones and as many. Asked are all coefficients and groups; a width is half an interval,
 and its ratio is that to the planned one.
 """
@@ -115,10 +115,7 @@ def planned(rows: int, epsilon: float, like: pa.Table | None) -> dict[str, dict[
     """What a plan says of each analysis: from which width to which."""
     plan = ke.plan(SCHEMA, privacy=ke.Privacy(epsilon=epsilon, delta=DELTA), rows=rows, like=like)
     return {
-        one.analysis: {
-            term: (min(half, one.uneven.get(term, half)), max(half, one.uneven.get(term, half)))
-            for term, half in one.half_widths.items()
-        }
+        one.analysis: {term: one.between.get(term, (half, half)) for term, half in one.half_widths.items()}
         for one in plan.promises
     }
 

@@ -3,8 +3,10 @@
 import dataclasses
 import functools
 import inspect
+import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum, unique
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast, final
 
 import numpy as np
@@ -47,6 +49,7 @@ from kernelease.seeds import PublicSeed
 from kernelease.sources.opening import is_spark_frame
 from kernelease.sources.partitioned import Partitioned
 from kernelease.sources.private_rows import private_table, private_tables, private_vectors
+from kernelease.table.columns.column import Column
 from kernelease.table.domain import Domain
 from kernelease.table.domains import TableDomain, decode_lawfully, vector_domain
 from kernelease.table.encode import Encoder
@@ -87,7 +90,7 @@ PUBLIC_POINTS = 1024  # public rows that a release may use, at most: its measure
 
 
 REHEARSED = 100_000  # limit: rows of a rehearsal of analyses
-REHEARSALS = 5  # convention: a median over so many
+REHEARSALS = 3  # convention: a median over so many
 
 Result = TypeVar("Result")
 Options = ParamSpec("Options")
@@ -339,8 +342,8 @@ def plan(
 
     Of each promised analysis it says how far off its answers would be, by rehearsing them. `like` are PUBLIC rows that
     look as private ones may, best simulated ones and as many: rows of a small pilot that are drawn again and again are
-    rougher than others, and widths come out larger. Without them there are two widths, of rows in which every value is
-    as frequent as any other, and of rows in which the k-th value is 1/k times as frequent as the first.
+    rougher than others, and widths come out larger. Without them there is a range of widths, over rows of several
+    shapes (`Shape`) that nobody's are.
     """
     check_integer("plan: rows", rows, 1, 2**62)
     promised = privacy_of(privacy)
@@ -376,20 +379,31 @@ def _promises(schema: Schema, method: Interactions, expected: Plan, like: pa.Tab
         return rehearsals
 
     if like is not None:
-        first, second = rehearse_on(lambda seed: _drawn(like, alone, size, seed)), []
+        shapes = [rehearse_on(lambda seed: _drawn(like, alone, size, seed))]
     else:
-        first, second = (
-            rehearse_on(functools.partial(_of_nobody, alone, size, uneven=uneven)) for uneven in (False, True)
-        )
-    return tuple(
-        Promise(
-            analysis=text,
-            half_widths=promised_widths(first, Analysis.parse(text)),
-            uneven=promised_widths(second, Analysis.parse(text)) if second else {},
-            rows=expected.rows,
-            epsilon=expected.privacy.epsilon,
-        )
-        for text in method.analyses
+        rare = _rare(alone, method.analyses)
+        shapes = [rehearse_on(functools.partial(_of_nobody, alone, size, shape=shape, rare=rare)) for shape in Shape]
+    return tuple(_promise(text, shapes, expected) for text in method.analyses)
+
+
+def _promise(text: str, shapes: Sequence[Sequence[Release]], expected: Plan) -> Promise:
+    """The widths of an analysis on rows of the first shape, and from which to which they go over all shapes."""
+    first, *others = (promised_widths(rehearsals, Analysis.parse(text)) for rehearsals in shapes)
+    every = {term: [one.get(term, math.inf) for one in (first, *others)] for term in first}
+    return Promise(
+        analysis=text,
+        half_widths=first,
+        between={term: (min(widths), max(widths)) for term, widths in every.items()} if others else {},
+        rows=expected.rows,
+        epsilon=expected.privacy.epsilon,
+    )
+
+
+def _rare(schema: Schema, analyses: Sequence[str]) -> frozenset[str]:
+    """The responses that are yes or no, or counts: those of models of odds and of rates, which may be rare."""
+    models = [one for one in map(Analysis.parse, analyses) if one.formula is not None]
+    return frozenset(
+        one.columns[0] for one in models if one.kind == "poisson" or schema.column(one.columns[0]).tag == "boolean"
     )
 
 
@@ -412,15 +426,37 @@ def _as_noisy(expected: Plan, reserve: Reserve, size: int) -> Privacy:
     return dataclasses.replace(expected.privacy, epsilon=high)
 
 
-def _of_nobody(schema: Schema, size: int, seed: int, *, uneven: bool) -> pa.Table:
-    """Rows that nobody's are, as far as rules allow: every declared value as frequent as any other, or the k-th 1/k."""
+@final
+@unique
+class Shape(Enum):
+    """How rows that nobody's are may be distributed; the private ones are about as one of these, or between."""
+
+    EVEN = "every value as frequent as any other"
+    FALLING = "the k-th value 1/k times as frequent as the first"
+    MIDDLING = "values in an order near the middle of it: normal, with a sixth of the range as standard deviation"
+    RARE = "even, but for outcomes and counts, whose k-th value is 1/k² times as frequent as the first"
+
+    def shares(self, column: Column, rare: frozenset[str]) -> Floats:
+        """The shares of a column's atoms: (atoms,)."""
+        place = np.arange(1.0, column.size + 1.0)
+        shares = np.ones(column.size)
+        if self is Shape.FALLING:
+            shares = 1.0 / place
+        elif self is Shape.RARE and column.name in rare:
+            shares = place**-2.0
+        elif self is Shape.MIDDLING and column.ordered:
+            shares = np.exp(-0.5 * ((place - place.mean()) / (column.size / 6.0)) ** 2)
+        return np.asarray(shares / shares.sum())
+
+
+def _of_nobody(schema: Schema, size: int, seed: int, *, shape: Shape, rare: frozenset[str] = frozenset()) -> pa.Table:
+    """Rows that nobody's are, of a shape as far as rules allow."""
     generator = PublicSeed(seed).generator("rehearsal")
 
-    def column_codes(count: int) -> Integers:
-        shares = 1.0 / np.arange(1, count + 1) if uneven else np.ones(count)
-        return generator.choice(count, size, p=shares / shares.sum())
+    def column_codes(column: Column) -> Integers:
+        return generator.choice(column.size, size, p=shape.shares(column, rare))
 
-    codes = np.column_stack([column_codes(column.size) for column in schema.columns])
+    codes = np.column_stack([column_codes(column) for column in schema.columns])
     rows, lawful = decode_lawfully(schema, codes, generator)
     if not lawful.any():
         raise ParameterError("plan: no drawn row keeps the declared constraints. Give public rows that do: like=…")

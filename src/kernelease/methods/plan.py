@@ -180,7 +180,7 @@ class Promise:
 
     analysis: str
     half_widths: Mapping[str, float]  # by coefficient; infinite where there would be no interval
-    uneven: Mapping[str, float] = field(default_factory=dict)  # the same of uneven rows, where no public ones are given
+    between: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # over several shapes, without public rows
     rows: int
     epsilon: float
 
@@ -202,14 +202,13 @@ class Promise:
         """In a sentence."""
         widths = ", ".join(f"{term} ± {self._range(term)}" for term in self.half_widths)
         half = f"{2 * self.rows:,} rows, or epsilon = {2 * self.epsilon:.2g}"
-        given = " (by how even values are: rows that look like the private ones say it better)" if self.uneven else ""
+        given = " (by how rows are distributed: such that look like the private ones say it better)"
+        given = given if self.between else ""
         return f"{self.analysis}: by noise about {widths}{given}; half of it takes {half}."
 
     def _range(self, term: str) -> str:
-        """A width, or from which to which it goes between even and uneven rows."""
-        one = self.half_widths[term]
-        other = self.uneven.get(term, one)
-        low, high = f"{min(one, other):.2g}", f"{max(one, other):.2g}"
+        """A width, or from which to which it goes over rows of several shapes."""
+        low, high = (f"{width:.2g}" for width in self.between.get(term, (self.half_widths[term],) * 2))
         return low if low == high else f"{low} to {high}"
 
 

@@ -14,6 +14,7 @@ from kernelease.answers.promises import GROUP, promised_answers, promised_widths
 from kernelease.bundle.verify import verify
 from kernelease.errors import ParameterError, SchemaError
 from kernelease.methods.retracing import retraced
+from kernelease.pipeline import Shape
 from kernelease.table.expressions.formulas import Analysis
 from kernelease.table.schema import Schema
 
@@ -170,19 +171,39 @@ def test_what_would_be_refused_is_infinite():
 def test_plans_need_rows_that_the_rules_allow():
     impossible = Schema.parse(SCHEMA.replace('name = "trial"', 'name = "trial"\nconstraints = ["age > 200"]'))
     with pytest.raises(ParameterError, match="no drawn row keeps"):
-        pipeline._of_nobody(impossible, 10, 0, uneven=False)
+        pipeline._of_nobody(impossible, 10, 0, shape=Shape.EVEN)
     with pytest.raises(ParameterError, match="empty"):
         plan_of(3000, like=trial().slice(0, 0))
 
 
+def test_rows_of_nobody_have_several_shapes():
+    """Even; ever rarer; near the middle of what has an order; and even, but for outcomes that are rare."""
+    schema = Schema.parse(SCHEMA)
+    age, arm, ill = (schema.column(name) for name in ("age", "arm", "ill"))
+    rare = pipeline._rare(schema, schema.analyses)
+    assert rare == {"ill"}
+    assert pipeline._rare(schema, ("age ~ arm", "poisson age ~ arm", "mean ill by arm")) == {"age"}
+    assert {shape: shape.shares(ill, rare)[1] for shape in Shape} == pytest.approx(
+        {Shape.EVEN: 0.5, Shape.FALLING: 1 / 3, Shape.MIDDLING: 0.5, Shape.RARE: 0.2}
+    )
+    assert {shape: shape.shares(arm, rare)[1] for shape in (Shape.MIDDLING, Shape.RARE)} == pytest.approx(
+        {Shape.MIDDLING: 0.5, Shape.RARE: 0.5}
+    )
+    places = np.arange(age.size)
+    spread = {shape: np.sqrt(np.cov(places, aweights=shape.shares(age, rare))) / age.size for shape in Shape}
+    assert spread[Shape.MIDDLING] == pytest.approx(1 / 6, rel=0.05)
+    assert spread[Shape.EVEN] == spread[Shape.RARE] == pytest.approx(1 / math.sqrt(12.0), rel=0.05)
+
+
 def test_a_plan_from_the_schema_alone_is_a_range(monkeypatch):
-    """Of rows that are even, and of rows with ever rarer values; public rows in their place give one width."""
+    """Over rows of several shapes; public rows in their place give one width."""
     monkeypatch.setattr(pipeline, "REHEARSALS", 1)
     model = plan_of(3000, analyses=["mean age by arm"]).promises[0]
-    assert list(model.uneven) == list(model.half_widths) == [GROUP]
-    low, high = sorted([model.half_widths[GROUP], model.uneven[GROUP]])
+    assert list(model.between) == list(model.half_widths) == [GROUP]
+    low, high = model.between[GROUP]
+    assert low <= model.half_widths[GROUP] <= high
     assert low < high  # noise is seeded
-    assert f"a group ± {low:.2g} to {high:.2g} (by how even values are" in model.told
+    assert f"a group ± {low:.2g} to {high:.2g} (by how rows are distributed" in model.told
     model = plan_of(3000, analyses=["mean age by arm"], like=trial()).promises[0]
-    assert not model.uneven
+    assert not model.between
     assert f"a group ± {model.half_widths[GROUP]:.2g};" in model.told

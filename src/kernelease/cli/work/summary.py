@@ -304,7 +304,7 @@ def plan_fields(expected: Plan) -> dict[str, Any]:
         "attacker": attacker_fields(expected.attacker),
         "advice": list(expected.advice),
         "analyses": [
-            {"analysis": one.analysis, "half_widths": dict(one.half_widths), "uneven": dict(one.uneven)}
+            {"analysis": one.analysis, "half_widths": dict(one.half_widths), "between": dict(one.between)}
             for one in expected.promises
         ],
         "notices": list(expected.notices),
