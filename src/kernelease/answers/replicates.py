@@ -208,13 +208,11 @@ def _noise(law: Law, deviation: float, size: int, generator: np.random.Generator
 # Such weights have either sign, and few tools take these. A statistic θ is therefore asked near the fit: at w₁, the fit
 # with as much more weight on few rows as keeps all others above 0, and at a small step from it, w₁ + s·(w − w₁).
 # θ(w₁) + (θ(step) − θ(w₁))/s is then one step of Newton's: what it is at w, to first order in how far w₁ is off. Rows
-# can't follow every change, and a step is not the whole way, so that half of how far the truth is from the fit is one
-# more error. What a step changes is that distance and chance, by the variance of the replicates: its square less theirs
-# is an unbiased guess of the squared distance, and where chance alone explains the change there is no such error.
+# can't follow every change, and a step is not the whole way, so that half of what it changes is one more error.
 
 
 DOUBT = 16.0  # convention: variances of the noise by which what was measured is uncertain before: four of its errors
-HALF = 0.5  # convention: of how far the truth is from the fit, the error of a step beside the noise
+HALF = 0.5  # convention: of what a step changes, its error beside the noise
 STEP = 0.005  # convention: of the way: longer ones need more weight on rows far out, shorter ones move no median
 THIN = 16  # convention: rows that a counted cell of a column has at least, of one row's weight together with as many
 ACCURATE = 1e-2  # limit: of the numbers, to which equations are solved: far below the noise of 20 replicates
@@ -288,8 +286,7 @@ class Replicates:
         value = float(values[FIT]) + change
         noise = math.sqrt(float(np.mean((values[OWN + 1 :] - values[OWN]) ** 2))) / self.step
         known = noise > 0.0  # a median within a crowd of equal numbers moves by no step
-        away = math.sqrt(max(0.0, change**2 - noise**2))  # of the truth from the fit, beyond chance
-        error = math.hypot(noise, HALF * away, _jump(values) / (self.step * math.sqrt(3.0)))
+        error = math.hypot(noise, HALF * change, _jump(values) / (self.step * math.sqrt(3.0)))
         return Estimate(
             value=value,
             parts=Parts(noise=error if known else math.inf),
