@@ -163,6 +163,63 @@ def _modules_of_subclasses(base: str) -> set[str]:
     return {name for name, child, _ in classes if child in derived - {base}}
 
 
+# What measures, adds up, prices, saves, estimates, fits, answers and reports: it asks a block, whatever kind it is of.
+GENERIC = (
+    *("analysis", "answers", "bundle", "conformance", "estimate", "exact", "fit", "measured.blocks", "measured.bags"),
+    *("measured.measured", "measured.views", "passes", "privacy", "report", "sources"),
+)
+NAMED = {("exact.counts", "Counts")}  # single columns are counted once, before anybody asks
+
+
+def _names_of_kinds() -> dict[str, str]:
+    """Every kind of block that can be built, and its home."""
+    homes = _modules_of_subclasses("Block")
+    classes = [(home, node) for home in homes for node in ast.parse(MODULES[home].read_text(encoding="utf-8")).body]
+    return {
+        node.name: home
+        for home, node in classes
+        if isinstance(node, ast.ClassDef) and any("final" in ast.unparse(one) for one in node.decorator_list)
+        if {"Block", "RowSums"} & {ast.unparse(base) for base in node.bases}
+    }
+
+
+def _kinds_named_in(source: str, kinds: dict[str, str]) -> set[str]:
+    """Kinds that a module imports, for a type checker too, or spells out in quotes."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom):
+            places = {f"{node.module}.{one.name}" for one in node.names}
+            found |= {
+                kind for kind, home in kinds.items() if {f"kernelease.{home}", f"kernelease.{home}.{kind}"} & places
+            }
+        elif isinstance(node, ast.Constant) and node.value in kinds:
+            found.add(node.value)
+    return found
+
+
+def test_no_generic_chapter_names_a_kind_of_block() -> None:
+    """So that a new kind is its own file, and the method that measures it."""
+    kinds = _names_of_kinds()
+    assert {"Counts", "Contrasts", "Moments", "Spread"} == set(kinds)
+    generic = {name for name in MODULES if any(name == part or name.startswith(f"{part}.") for part in GENERIC)}
+    named = {(name, kind) for name in generic for kind in _kinds_named_in(MODULES[name].read_text("utf-8"), kinds)}
+    assert named == NAMED
+
+
+@pytest.mark.parametrize(
+    "branch",
+    [
+        "from kernelease.measured.spreads import Spread\nisinstance(block, Spread)",
+        "if TYPE_CHECKING:\n    from kernelease.measured.spreads import RowSpread, Spread",
+        "from kernelease.measured import spreads\nisinstance(block, spreads.Spread)",
+        "type(block).__name__ == 'Spread'",
+        "match block:\n    case Spread(): pass\nfrom kernelease.measured.spreads import Spread",
+    ],
+)
+def test_a_branch_for_one_kind_would_be_seen(branch: str) -> None:
+    assert _kinds_named_in(branch, _names_of_kinds()) == {"Spread"}
+
+
 def test_auditors_are_told_how_much_there_is_to_read() -> None:
     """Counts are written by a program, and so are their sums; a file may grow a little until it runs again."""
     page = make_for_auditors.TARGET.read_text(encoding="utf-8")
