@@ -7,7 +7,7 @@ import pytest
 
 from kernelease.errors import ParameterError
 from kernelease.fit.mixtures.beyond import Detail
-from kernelease.fit.mixtures.mixture import Mixture, MixtureSolver
+from kernelease.fit.mixtures.mixture import Mixture, MixtureSolver, ties_of
 from kernelease.fit.mixtures.objective import Objective, softmax_weights, trust
 from kernelease.fit.mixtures.terms import Pairs, Set, Singles, Stack, apart, stacked
 from kernelease.fit.solver import Outcome
@@ -148,6 +148,69 @@ def by_hand(noisy: NoisyBlocks, objective: Objective, logits: np.ndarray, weight
             three = r[first : first + 3]
             divergence = divergence + 0.5 * three.min() / three.max() * bends[:, first]
     return total + kappa * float(w @ divergence)
+
+
+def ridge(rows: int, size: int, seed: int = 0) -> np.ndarray:
+    """Three columns of so many cells each: the second nearly tells the first, the third has nothing to do with them."""
+    generator = np.random.default_rng(seed)
+    first = generator.integers(0, size, rows)
+    second = np.clip(first + generator.integers(0, 2, rows), 0, size - 1)
+    return np.stack([first, second, generator.integers(0, size, rows)])
+
+
+def test_columns_that_nearly_tell_each_other_are_tied_and_others_are_not() -> None:
+    """Ties are symmetric: positive for cells that go together, negative for others, 0 for pairs without a tie."""
+    noisy = noisy_blocks(ridge(8000, 6), (6, 6, 6))
+    objective = Objective.of(noisy)
+    ties = ties_of(MixtureSolver().solve(noisy, PublicSeed(0)), objective.cells, objective.places)
+    assert ties is not None
+    np.testing.assert_array_equal(ties, ties.T)
+    assert (np.diag(ties[:6, 6:12]) > 0.0).all()
+    assert ties[0, 11] < 0.0
+    assert not ties[12:].any()
+    assert not ties[:6, :6].any()
+
+
+def test_gradients_with_ties_are_those_of_the_objective() -> None:
+    """Against central differences of κ Σ w (KL − ½ qᵀ ties q) and χ²."""
+    noisy = noisy_blocks(CODES, SIZES)
+    plain, generator, kappa = Objective.of(noisy), np.random.default_rng(1), 30.0
+    ties = generator.normal(size=(plain.size, plain.size))
+    tied = dataclasses.replace(plain, ties=((ties + ties.T) / 2.0).astype(np.float32))
+    logits = generator.normal(size=(3, plain.size)).astype(np.float32)
+    weight_logits = generator.normal(size=3).astype(np.float32)
+    _, without = plain.gradients(logits.copy(), weight_logits, kappa)
+    _, gradients = tied.gradients(logits.copy(), weight_logits, kappa)
+
+    def reward(logits: np.ndarray, weights: np.ndarray) -> float:
+        q = np.concatenate(
+            [np.exp(logits[:, p]) / np.exp(logits[:, p]).sum(axis=1, keepdims=True) for p in plain.places], axis=1
+        )
+        w = np.exp(weights) / np.exp(weights).sum()
+        return -kappa * 0.5 * float(w @ np.einsum("mc,cd,md->m", q, tied.ties, q)) / plain.numbers
+
+    for which, parameters in enumerate((logits, weight_logits)):
+        for place in np.ndindex(parameters.shape):
+            moved = [[logits.astype(np.float64), weight_logits.astype(np.float64)] for _ in range(2)]
+            moved[0][which][place] += 1e-3
+            moved[1][which][place] -= 1e-3
+            slope = (reward(*moved[0]) - reward(*moved[1])) / 2e-3
+            found = float(gradients[which][place] - without[which][place])
+            assert found == pytest.approx(slope, rel=2e-2, abs=2e-3 * float(np.abs(gradients[which]).max()))
+
+
+def test_a_second_fit_is_nearer_where_columns_nearly_tell_each_other() -> None:
+    """The first blurs them; where none are close it stays as it is."""
+    codes, size = ridge(3000, 12), 12
+    noisy = noisy_blocks(codes, (size,) * 3)
+    first = MixtureSolver().solve(noisy, PublicSeed(0))
+    second = MixtureSolver().solve(noisy, PublicSeed(0), first=first)
+    truth = np.histogram2d(codes[0], codes[1], bins=size)[0] / codes.shape[1]
+    off = [float(np.abs(fit.pair(0, 1) - truth).sum()) for fit in (first, second)]
+    assert off[1] < 0.9 * off[0]
+    apart = noisy_blocks(np.random.default_rng(0).integers(0, 4, (3, 2000)), (4, 4, 4))
+    alone = MixtureSolver().solve(apart, PublicSeed(0))
+    assert MixtureSolver().solve(apart, PublicSeed(0), first=alone) is alone
 
 
 def test_neighbours_in_an_order_are_bent_together_and_others_are_not() -> None:

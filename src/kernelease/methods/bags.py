@@ -129,7 +129,8 @@ class Bags(Method):
         if not isinstance(measured, NoisyBags):
             raise ParameterError("Bags: can only fit noisy counts of several tables.")
         progress.expect(fit_workload(measured.paths, self.interactions.solver).after())
-        mixture = self.interactions.solver.solve(measured.paths, seed, progress, stage=FITTING)
+        first = self.interactions.solver.solve(measured.paths, seed, progress, stage=FITTING)
+        mixture = self.interactions.solver.solve(measured.paths, seed, progress, stage=FITTING, first=first)
         return FittedBags(mixture=mixture, measured=measured)
 
     def notices(self, measured: Measured, schema: Schema | None, privacy: Privacy) -> tuple[str, ...]:

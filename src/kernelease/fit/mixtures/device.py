@@ -12,7 +12,7 @@ from kernelease.arrays import Floats, Integers
 from kernelease.cuda import cupy, program, translated
 from kernelease.errors import ParameterError
 from kernelease.fit.mixtures.mixture import GAIN, MOST_CHANGE, Schedule
-from kernelease.fit.mixtures.objective import FLOOR, LAST_TRUST, Objective, bend_slope, leaning
+from kernelease.fit.mixtures.objective import FLOOR, LAST_TRUST, Objective, bend_slope, leaning, tie_slope
 from kernelease.fit.mixtures.terms import LEAST, LONG_MEMORY, MEMORY, Pairs, Set, Single, Singles, Term, apart
 from kernelease.measured.blocks import MOST_COLUMNS
 from kernelease.progress import Progress
@@ -171,6 +171,7 @@ class DeviceDescent:
         self._memory = [xp.zeros_like(each) for each in (self._logits, self._weight_logits) for _ in range(2)]
         self._log_prior = xp.asarray(np.log(objective.prior))
         self._bends = xp.asarray(objective.bends) if objective.bends.any() else None
+        self._ties = None if objective.ties is None else xp.asarray(objective.ties)
         self._starts = xp.asarray(np.array([*(p.start for p in objective.places), objective.size], dtype=np.int32))
         self._plan = xp.asarray(schedule.plan)
         self._state = xp.asarray(np.array([schedule.first, schedule.plan[0, 0], 0.0, 0.0], dtype=np.float32))
@@ -215,6 +216,10 @@ class DeviceDescent:
         slope = sum(slopes @ extend.T for slopes, extend in zip(self._slopes, self._extend, strict=True))
         if self._bends is not None:
             self._bend(slope[:, :-1])
+        if self._ties is not None:
+            pull, reward = tie_slope(self._q[:, :-1], self._state[0] * self._ties)
+            slope[:, :-1] -= pull
+            self._height -= reward
         scale = np.float32(1.0 / self._objective.numbers)
         moments, squares, weight_moments, weight_squares = self._memory
         arrays = (self._logits, self._q, slope, self._w, self._log_prior, self._height, moments, squares)

@@ -14,7 +14,7 @@ from scipy.sparse.csgraph import connected_components
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
 from kernelease.fit.mixtures.beyond import in_detail, moved
-from kernelease.fit.mixtures.maps import parted
+from kernelease.fit.mixtures.maps import information, parted
 from kernelease.fit.mixtures.terms import Single
 from kernelease.measured.blocks import refines
 
@@ -282,9 +282,9 @@ class _Pairs:
         """Groups of columns of which each tells another more than half of what it could: those of two or more."""
         links = np.eye(len(self.places), dtype=np.bool_)
         alone = [self.expected[place].sum(axis=1) for place in self.places]
-        entropies = [_information(own[:, None] * np.eye(len(own))) for own in alone]
+        entropies = [information(own[:, None] * np.eye(len(own))) for own in alone]
         for i, j in itertools.combinations(range(len(links)), 2):
-            told = _information(self.expected[self.places[i], self.places[j]])
+            told = information(self.expected[self.places[i], self.places[j]])
             links[i, j] = told > TIED * min(entropies[i], entropies[j])
         labels = connected_components(links, directed=False)[1]
         groups = [tuple(np.flatnonzero(labels == label).tolist()) for label in range(int(labels.max()) + 1)]
@@ -420,15 +420,6 @@ class _Sets:
             sets = np.unique(np.concatenate(each))
             self.known[group] = sets, [np.searchsorted(sets, own) for own in each]
         return self.known[group]
-
-
-def _information(counts: Floats | Single) -> float:
-    """What two columns tell of each other, by counts of both: Σ P log(P / p pᵀ)."""
-    joint = np.maximum(counts, 0.0).astype(np.float64)
-    joint /= max(float(joint.sum()), 1e-300)
-    product = np.outer(joint.sum(axis=1), joint.sum(axis=0))
-    here = joint > 0.0
-    return float(joint[here] @ np.log(joint[here] / product[here]))
 
 
 def _part(own: Sequence[tuple[int, Integers]], atoms: int) -> _Part:

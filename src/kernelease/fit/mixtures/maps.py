@@ -48,6 +48,15 @@ EXCHANGES = 30  # limit: of time: turns in which rows look for one to exchange a
 # A pair of columns: whether the second is determined by the first, and what never occurs.
 
 
+def information(counts: NDArray[np.floating]) -> float:
+    """What two columns tell of each other, by counts of both: Σ P log(P / p pᵀ)."""
+    joint = np.maximum(counts, 0.0).astype(np.float64)
+    joint /= max(float(joint.sum()), 1e-300)
+    product = np.outer(joint.sum(axis=1), joint.sum(axis=0))
+    here = joint > 0.0
+    return float(joint[here] @ np.log(joint[here] / product[here]))
+
+
 @final
 @dataclass(frozen=True, kw_only=True)  # without slots: what is computed of it once is kept with it
 class Pair:

@@ -105,9 +105,10 @@ MOST_CLASSES = 16  # limit: of a column by which all pairs are split
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Objective:
-    """½ Σ_b trust_b χ²_b + κ Σ_m w_m [KL(q_m ‖ p) + bend(q_m)], as a function of logits.
+    """½ Σ_b trust_b χ²_b + κ Σ_m w_m [KL(q_m ‖ p) − ½ q_mᵀ ties q_m + bend(q_m)], as a function of logits.
 
-    p is the product of single columns. `bend` is ½ Σ log(1 + d²), with d the second differences of log q_m/p along the
+    p is the product of single columns, or with `ties`, which hold logarithms log P_ij/p_i p_j of the pairs of a forest,
+    the forest. `bend` is ½ Σ log(1 + d²), with d the second differences of log q_m/p along the
     cells of columns in an order: neighbouring values have like company, so that a curve of cells is smooth
     but for noise. Where it jumps by more than a factor of e, it costs next to nothing to jump farther.
 
@@ -137,6 +138,7 @@ class Objective:
     numbers: int  # that were measured
     rows: float
     signal: float  # rows over the noise of a count, in blocks of several columns; 0 where there is none
+    ties: Single | None = None  # (C, C), symmetric; None: components are drawn toward independent columns
 
     @classmethod
     def of(
@@ -225,6 +227,10 @@ class Objective:
         slope, scale = np.empty_like(q), np.float32(1.0 / self.numbers)
         for some in self._parts(len(q)):
             by_shares, ratios = self.groupings.fold(slopes[some]), logits[some] - self._log_prior
+            if self.ties is not None:
+                pull, reward = tie_slope(q[some], np.float32(kappa) * self.ties)
+                by_shares -= pull
+                height[some] -= reward
             slope[some] = self._by_logits(by_shares, q[some], ratios, kappa, height[some])
             slope[some] *= (scale * w[some])[:, None]
         weight_slope: Single = scale * w * (height - w @ height)
@@ -314,6 +320,12 @@ class Objective:
             p = q[:, place].astype(np.float64)[:, cells] * conditional(one.distribution, cells)
             spread.append(p / p.sum(axis=1, keepdims=True))
         return tuple(spread)
+
+
+def tie_slope(q: Any, ties: Any) -> tuple[Any, Any]:
+    """½ qᵀ ties q of each row, (M,), after its slope: (M, C), (C, C) → (M, C). By NumPy or CuPy."""
+    slope = q @ ties
+    return slope, (q * slope).sum(axis=1) / 2
 
 
 def bend_slope(ratios: Any, weights: Any) -> tuple[Any, Any]:
