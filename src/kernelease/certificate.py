@@ -173,9 +173,8 @@ class Certificate(Kind):
             raise ParameterError("Certificate: numbers of rows must be at least 0 and finite.")
         if not is_machine(self.machine):
             raise ParameterError("Certificate: machine must be a short line of text.")
-        if (
-            not self.promised.mu < math.inf
-        ):  # or it refuses an epsilon, a delta or a calibration that nothing can promise
+        # `promised` itself refuses an epsilon, a delta or a calibration that nothing can promise.
+        if not self.promised.mu < math.inf:
             raise ParameterError("Certificate: epsilon is beyond all bounds.")
 
     @property
@@ -200,12 +199,14 @@ class Certificate(Kind):
         return "person" if several else "row"
 
     @property
+    def asked(self) -> Privacy:
+        """The guarantee as it was asked for."""
+        return Privacy(epsilon=self.epsilon, delta=self.delta, neighbours=self.neighbours, calibration=self.calibration)
+
+    @property
     def promised(self) -> Loss:
         """The whole loss that ε and δ allow: what was charged, whatever the steps have used of it."""
-        asked = Privacy(
-            epsilon=self.epsilon, delta=self.delta, neighbours=self.neighbours, calibration=self.calibration
-        )
-        return asked.total(max(1, self.coordinates))
+        return self.asked.total(max(1, self.coordinates))
 
     @property
     def words(self) -> str:
@@ -241,12 +242,12 @@ class Certificate(Kind):
             f"{power:.1%} if {rate:.0%} of the innocent are accused" for rate, power in self.attacker.items()
         )
         about = [
+            ("guarantee", self.headline),
             ("method", self.method),
             ("noisy numbers", f"{self.coordinates:,} in {len(self.steps)} steps"),
             (f"attacker finds a given {self.one}", f"in at most {best}"),
             ("ledger", str(self.entry)),
         ]
-        about.insert(0, ("guarantee", self.headline))
         return html.card(self.words, html.facts(about), "<i>Not promised</i>", html.lines(NOT_PROMISED))
 
     def __str__(self) -> str:
@@ -287,11 +288,7 @@ class Measurements:
     @property
     def notices(self) -> tuple[str, ...]:
         """What a release of these numbers can't show, in sentences that follow from them and from what is declared."""
-        stated = self.certificate
-        privacy = Privacy(
-            epsilon=stated.epsilon, delta=stated.delta, neighbours=stated.neighbours, calibration=stated.calibration
-        )
-        return self.method.notices(self.measured, self.laid.schema, privacy)
+        return self.method.notices(self.measured, self.laid.schema, self.certificate.asked)
 
     @property
     def laid(self) -> Domain:

@@ -8,7 +8,6 @@ few bits. There are no statistics, no key-value metadata, no name of a writer, a
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, final
 
 import numpy as np
@@ -30,19 +29,17 @@ _DATA_PAGE, _DICTIONARY_PAGE = 0, 2  # kinds of pages
 _BOOLEAN, _INT32, _INT64, _DOUBLE, _BYTE_ARRAY = 0, 1, 2, 5, 6  # physical types
 
 
-# ------------------------------------------------------------------------------------------- Thrift, compact protocol
+# ---- Thrift, compact protocol.
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class _I32:
-    value: int
+class _I32(int):
+    """A number that the protocol writes as one of 32 bits."""
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class _I64:
-    value: int
+class _I64(int):
+    """A number that the protocol writes as one of 64 bits."""
 
 
 _Struct: TypeAlias = dict[int, Any]  # field number → bool, _I32, _I64, str, list or another struct; None is left out
@@ -71,7 +68,7 @@ def _kind(value: Any) -> int:
 
 def _body(value: Any) -> bytes:
     if isinstance(value, _I32 | _I64):
-        return _varint(value.value << 1)  # zigzag; no number here is negative
+        return _varint(value << 1)  # zigzag; no number here is negative
     if isinstance(value, str):
         return _varint(len(data := value.encode())) + data
     if isinstance(value, dict):
@@ -94,7 +91,7 @@ def _varint(number: int) -> bytes:
     return bytes([*written, number])
 
 
-# ----------------------------------------------------------------------------------------------------------- the writer
+# ---- The writer.
 
 _TIMES: Final = {None: False, "UTC": True}  # zones of instants, and whether Parquet calls them adjusted to UTC
 
@@ -229,7 +226,7 @@ def _lengths_and_text(values: pa.Array) -> Iterator[bytes]:
         yield text
 
 
-# ------------------------------------------------------------------------------------------------------------- the door
+# ---- The door.
 
 
 def read_rows(data: bytes) -> pa.Table:

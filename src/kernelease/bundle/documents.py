@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -35,34 +36,25 @@ def domain_document(domain: Domain) -> bytes | None:
     return None if domain.declarations is None else json_bytes({"format": FORMAT, **domain.declarations})
 
 
-def tables_package(name: str, tables: Tables, rows: Mapping[str, tuple[pa.Schema, bytes]], headline: str) -> bytes:
-    """datapackage.json of several tables, with their keys."""
+def table_resources(tables: Tables, rows: Mapping[str, tuple[pa.Schema, bytes]]) -> list[dict[str, Any]]:
+    """The rows of several tables as resources of a data package, with their keys."""
     resources = []
     for table in tables.tables:
-        schema, data = rows[table.name]
         keys: dict[str, Any] = {} if table.key is None else {"primaryKey": table.key}
         if table.parent is not None:
-            reference = {"resource": table.parent, "fields": tables.table(table.parent).key}
-            keys["foreignKeys"] = [{"fields": table.foreign_key, "reference": reference}]
-            for column, other in table.references:
-                reference = {"resource": other, "fields": tables.table(other).key}
-                keys["foreignKeys"].append({"fields": column, "reference": reference})
-        resources.append(_resource(table.name, rows_file(table.name), schema, data, keys))
-    return _package(name, headline, resources)
+            refers = ((table.foreign_key, table.parent), *table.references)
+            keys["foreignKeys"] = [
+                {"fields": column, "reference": {"resource": other, "fields": tables.table(other).key}}
+                for column, other in refers
+            ]
+        resources.append(resource(table.name, rows_file(table.name), *rows[table.name], keys))
+    return resources
 
 
-def tables_croissant(name: str, tables: Tables, rows: Mapping[str, tuple[pa.Schema, bytes]], headline: str) -> bytes:
-    """croissant.json of several tables."""
-    files = [(table, rows_file(table), *rows[table]) for table in tables.names]
-    return _croissant(name, headline, [(table, file, schema, data) for table, file, schema, data in files])
-
-
-def data_package(name: str, schema: pa.Schema, data: bytes, certificate: Certificate) -> bytes:
-    """datapackage.json (Frictionless Data Package)."""
-    return _package(name, certificate.headline, [_resource("data", "data.parquet", schema, data, {})])
-
-
-def _resource(name: str, path: str, schema: pa.Schema, data: bytes, keys: dict[str, Any]) -> dict[str, Any]:
+def resource(
+    name: str, path: str, schema: pa.Schema, data: bytes, keys: Mapping[str, Any] = MappingProxyType({})
+) -> dict[str, Any]:
+    """A file of rows in a data package."""
     fields = [
         {"name": field.name, "type": _FRICTIONLESS.get(str(field.type), "datetime" if _is_time(field) else "string")}
         for field in schema
@@ -78,7 +70,8 @@ def _resource(name: str, path: str, schema: pa.Schema, data: bytes, keys: dict[s
     }
 
 
-def _package(name: str, headline: str, resources: list[dict[str, Any]]) -> bytes:
+def data_package(name: str, headline: str, resources: list[dict[str, Any]]) -> bytes:
+    """datapackage.json (Frictionless Data Package)."""
     return json_bytes(
         {
             "profile": "data-package",
@@ -90,12 +83,8 @@ def _package(name: str, headline: str, resources: list[dict[str, Any]]) -> bytes
     )
 
 
-def croissant(name: str, schema: pa.Schema, data: bytes, certificate: Certificate) -> bytes:
-    """croissant.json (MLCommons Croissant 1.0)."""
-    return _croissant(name, certificate.headline, [("rows", "data.parquet", schema, data)])
-
-
-def _croissant(name: str, headline: str, files: Sequence[tuple[str, str, pa.Schema, bytes]]) -> bytes:
+def croissant(name: str, headline: str, files: Sequence[tuple[str, str, pa.Schema, bytes]]) -> bytes:
+    """croissant.json (MLCommons Croissant 1.0): of each table its name, file, types and bytes."""
     return json_bytes(
         {
             "@context": _CONTEXT,

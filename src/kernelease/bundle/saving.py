@@ -34,8 +34,8 @@ from kernelease.bundle.documents import (
     domain_document,
     json_bytes,
     registry_record,
-    tables_croissant,
-    tables_package,
+    resource,
+    table_resources,
 )
 from kernelease.bundle.signing import sign
 from kernelease.certificate import Certificate, Contents, FitSettings, Measurements
@@ -120,10 +120,11 @@ def documents(contents: Contents) -> dict[str, bytes]:
     if isinstance(domain, TablesDomain) and rows is not None:
         files |= _tables_files(contents.tables, domain.tables, certificate.headline)
     elif isinstance(rows, pa.Table):
-        data = write_rows(rows)
+        data, name, headline = write_rows(rows), domain.name, certificate.headline
         files["data.parquet"] = data
-        files["datapackage.json"] = data_package(domain.name, rows.schema, data, certificate)
-        files["croissant.json"] = croissant(domain.name, rows.schema, data, certificate)
+        resources = [resource("data", "data.parquet", rows.schema, data)]
+        files["datapackage.json"] = data_package(name, headline, resources)
+        files["croissant.json"] = croissant(name, headline, [("rows", "data.parquet", rows.schema, data)])
     if contents.settings is not None:
         files["fit.json"] = _compact(_fit_json(contents.settings, measurements))
     return files
@@ -134,8 +135,10 @@ def _tables_files(released: Mapping[str, pa.Table], tables: Tables, headline: st
     rows = {name: (table.schema, write_rows(table)) for name, table in released.items()}
     return {
         **{rows_file(name): data for name, (_, data) in rows.items()},
-        "datapackage.json": tables_package(tables.name, tables, rows, headline),
-        "croissant.json": tables_croissant(tables.name, tables, rows, headline),
+        "datapackage.json": data_package(tables.name, headline, table_resources(tables, rows)),
+        "croissant.json": croissant(
+            tables.name, headline, [(table, rows_file(table), *rows[table]) for table in tables.names]
+        ),
     }
 
 

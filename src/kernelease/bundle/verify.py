@@ -32,7 +32,6 @@ from kernelease.ledgers import LedgerFile
 from kernelease.machine import EXACT, ROUNDING, rounding_since, this_machine
 from kernelease.measured.blocks import Block, NoisyBlocks
 from kernelease.methods.retracing import retraced
-from kernelease.privacy.accounting import Privacy
 from kernelease.privacy.calibration import Calibration
 from kernelease.relational.domain import TablesDomain
 from kernelease.relational.schema import TableOfRecords, Tables, sequence_keys
@@ -290,7 +289,7 @@ def _measured(measurements: Measurements) -> Finding:
     """The steps are those of the measurements, and their sensitivities no smaller than the relation demands."""
     certificate, measured = measurements.certificate, measurements.measured
     try:
-        total = _promise(certificate).total(certificate.coordinates)
+        total = certificate.asked.total(certificate.coordinates)
         measured.check_shares(total)
         needed = measured.needed(certificate.neighbours, measurements.domain.unit_weight)
         if measured.steps != certificate.steps:
@@ -333,7 +332,7 @@ def _stated_twice(measurements: Measurements) -> Iterator[tuple[str, object, obj
     yield "the choices", certificate.choices, tuple(str(choice) for choice in measured.choices)
     if certificate.delta == 0.0:
         yield "the calibration", certificate.calibration, Calibration.ANALYTIC
-    promised = _promise(certificate).total(certificate.coordinates).mu
+    promised = certificate.asked.total(certificate.coordinates).mu
     yield "mu", True, _same_loss(certificate, certificate.mu, promised)
 
 
@@ -378,15 +377,6 @@ def _unit_of(domain: Domain, schema: Schema | None) -> str | None:
     if isinstance(domain, TablesDomain):
         return domain.unit
     return None if schema is None else schema.unit
-
-
-def _promise(certificate: Certificate) -> Privacy:
-    return Privacy(
-        epsilon=certificate.epsilon,
-        delta=certificate.delta,
-        neighbours=certificate.neighbours,
-        calibration=certificate.calibration,
-    )
 
 
 def _documents(files: dict[str, bytes], contents: Contents) -> Finding:
@@ -442,7 +432,7 @@ def _retraced(measurements: Measurements) -> Finding:
             measurements.method,
             measured,
             domain=measurements.domain,
-            privacy=_promise(certificate),
+            privacy=certificate.asked,
             seed=PublicSeed(certificate.seed),
         )
     except _REFUSALS as error:

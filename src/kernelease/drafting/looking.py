@@ -25,6 +25,7 @@ from kernelease.drafting.tally import (
     date_format,
     find_identifiers,
     starts_with_nothing,
+    text_of,
     unit_of,
 )
 from kernelease.errors import SchemaError
@@ -126,7 +127,7 @@ def draft_by_looking(
         for column, counter in cells.items():
             for item in pc.value_counts(batch.column(column)):
                 value = item["values"].as_py()
-                counter["" if value is None else _text(value)] += item["counts"].as_py()
+                counter["" if value is None else text_of(value)] += item["counts"].as_py()
     looks = [_Look(name=column, cells=counter) for column, counter in cells.items()]
     numerals = _numerals(looks) if written.numerals.usual and "decimal" in source.heeds() else written.numerals
     identifiers = {found.name: found for found in find_identifiers(source)}
@@ -437,10 +438,6 @@ def _can_have(low: float, high: float, decimals: int) -> bool:
 def _is_null(cell: str, *, text: bool = False) -> bool:
     """Whether a cell says that there is no value; of texts, only what is hardly ever an answer."""
     return cell.strip().lower() in (NULL_SPELLINGS - ANSWERS if text else NULL_SPELLINGS)
-
-
-def _text(value: object) -> str:
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
 def _numerals(looks: list[_Look]) -> Numerals:

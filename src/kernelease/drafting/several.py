@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias, final
 
@@ -196,14 +196,7 @@ def _cells(source: Source) -> dict[str, Counter[bytes | None]]:
 def _by_values(found: Sequence[Link], cells: Mapping[str, Mapping[str, Counter[bytes | None]]]) -> list[Link]:
     """Links that values agree to; and such as values show by themselves, to keys that are known."""
     links = [
-        Link(
-            child=one.child,
-            foreign_key=one.foreign_key,
-            parent=one.parent,
-            key=one.key,
-            strength=one.strength,
-            why=f"by its name, and {MARK}",
-        )
+        replace(one, why=f"by its name, and {MARK}")
         for one in found
         if _refers(cells[one.child][one.foreign_key], cells[one.parent][one.key])
     ]

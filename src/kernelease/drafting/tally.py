@@ -132,8 +132,7 @@ class Tally:
 
     def _remember(self, cells: pa.Array) -> None:
         for item in pc.value_counts(cells):
-            cell = item["values"].as_py()
-            text = cell.decode("utf-8", "replace") if isinstance(cell, bytes) else str(cell)
+            text = text_of(item["values"].as_py())
             if text in self.cells or len(self.cells) < _MOST_DISTINCT:
                 self.cells[text] += item["counts"].as_py()
 
@@ -446,7 +445,7 @@ class _Cells:
         for array in arrays:
             coded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
             own = [
-                -1 if text is None else known.setdefault(_text(text), len(known) - 1)
+                -1 if text is None else known.setdefault(text_of(text), len(known) - 1)
                 for text in coded.dictionary.to_pylist()
             ]
             places = coded.indices.fill_null(len(own)).to_numpy(zero_copy_only=False)
@@ -561,5 +560,6 @@ def _come_as_persons(column: _Cells, others: Sequence[_Cells]) -> bool:
 _EVERY = 1000  # convention: a date or visit has fewer values that matter
 
 
-def _text(value: object) -> str:
+def text_of(value: object) -> str:
+    """A cell as text, whatever its bytes."""
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)

@@ -74,9 +74,9 @@ class FeatureMap(Kind, ABC):
         """The released coordinates of an exact sum, in units of `step`: (width,) → (dimension,). Public and fixed."""
         return total
 
-    @abstractmethod
     def evaluate(self, points: Rows) -> Floats:
-        """φ of synthetic points, in floats: (m, d) → (m, J)."""
+        """φ of synthetic points, in floats: (m, d) → (m, J). A map that is not `integers` times `step` says its own."""
+        return np.multiply(self.integers(points), self.step, dtype=np.float64)
 
 
 # ---- Numbers to integers on a declared grid: the first thing that happens to a private number.

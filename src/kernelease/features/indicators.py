@@ -11,7 +11,7 @@ from typing import ClassVar, Self, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelease.arrays import Floats, Integers, Rows
+from kernelease.arrays import Integers, Rows
 from kernelease.errors import ParameterError
 from kernelease.features.feature_map import (
     DEFAULT_STEPS,
@@ -119,9 +119,6 @@ class OneHot(OneOfEach):
     @property
     def _offsets(self) -> Integers:
         return np.cumsum([0, *(len(column.values) + 1 for column in self._columns[:-1])])
-
-    def evaluate(self, points: Rows) -> Floats:
-        return np.multiply(self.integers(points), self.step, dtype=np.float64)
 
 
 # ---- Random binning features of the Laplace kernel: which cell of a random grid a row falls in.
@@ -233,9 +230,6 @@ class RandomBinning(OneOfEach):
                 word = _mixed(word ^ ((column + shift) // pitch).view(np.uint64))
             yield grid, (((word >> _HALF) * np.uint64(self.buckets)) >> _HALF).view(np.int64)
 
-    def evaluate(self, points: Rows) -> Floats:
-        return np.multiply(self.integers(points), self.step, dtype=np.float64)
-
 
 def _mixed(word: Words) -> Words:
     """The finaliser of SplitMix64 (Steele et al. 2014): a bijection of 64-bit words that spreads every bit."""
@@ -325,9 +319,6 @@ class HashedNgrams(FeatureMap):
             if vector:  # signed counts may all cancel
                 result[list(vector)] += list(vector.values())
         return result
-
-    def evaluate(self, points: Rows) -> Floats:
-        return np.multiply(self.integers(points), self.step, dtype=np.float64)
 
     def _vectors(self, rows: Rows) -> Iterator[dict[int, int]]:
         """The entries of each row's integers that are not zero, by bucket."""

@@ -12,7 +12,7 @@ from kernelease.arrays import Floats, Integers, Rows, finite_numbers
 from kernelease.errors import ParameterError, check_integer, check_number, check_scale, check_tuple
 from kernelease.kernels.discrete import Kronecker
 from kernelease.kernels.elementary import sum_above
-from kernelease.kernels.kernel import Kernel, as_rows, each_pair, product, sum_over_columns
+from kernelease.kernels.kernel import Kernel, as_rows, each_alone, each_pair, product, sum_over_columns
 from kernelease.kernels.numeric import MOST_COLUMNS, ROUNDING
 
 MOST_DEGREE = 64  # of what a file may ask for: a feature of degree p takes p products
@@ -60,10 +60,7 @@ class BoxKernel(Kernel):
         return each_pair(self._columns_checked(x), self._columns_checked(y), self._block)
 
     def diagonal(self, x: Rows) -> Floats:
-        columns = self._columns_checked(x).T
-        out = np.empty((columns.shape[1], 1))
-        self._block(columns, columns[:, :, np.newaxis], out, np.empty_like(out))  # each row broadcast with itself only
-        return out[:, 0]
+        return each_alone(self._columns_checked(x), self._block)
 
     def _block(self, x: Floats, y: Floats, out: Floats, scratch: Floats) -> None:
         weight = 1.0 / (self.dimension * self.half_width * self.half_width)
@@ -229,10 +226,7 @@ class LabelledSphere(Kernel):
         return each_pair(self.admit(x), self.admit(y), self._block)
 
     def diagonal(self, x: Rows) -> Floats:
-        columns = self.admit(x).T
-        out = np.empty((columns.shape[1], 1))
-        self._block(columns, columns[:, :, np.newaxis], out, np.empty_like(out))
-        return out[:, 0]
+        return each_alone(self.admit(x), self._block)
 
     def check_columns(self, rows: Rows) -> None:
         """Refuse rows that are not a vector and a class."""

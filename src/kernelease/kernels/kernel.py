@@ -138,6 +138,14 @@ def each_pair(x: Floats, y: Floats, block: Block) -> Floats:
     return result
 
 
+def each_alone(x: Floats, block: Block) -> Floats:
+    """Values of each row paired with itself, by the operations of `each_pair`: (n, d) → (n,)."""
+    columns = x.T
+    out = np.empty((len(x), 1))
+    block(columns, columns[:, :, np.newaxis], out, np.empty_like(out))  # each row broadcast with itself only
+    return out[:, 0]
+
+
 def check_same_columns(x: Floats, y: Floats) -> None:
     """Raise unless both have as many columns. The numbers of rows stay out of the message: they may be private."""
     if x.shape[1] != y.shape[1]:
