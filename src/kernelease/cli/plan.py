@@ -60,16 +60,7 @@ def plan(
         epsilon=epsilon, delta=delta, advantage=advantage, true_positive=true_positive, false_positive=false_positive
     )
 
-    from kernelease.cli.work.summary import (
-        MOST_REHEARSED,
-        PLANNED,
-        plan_fields,
-        plan_parts,
-        plan_tables,
-        rehearsal_fields,
-        rehearsal_parts,
-        rehearsal_tables,
-    )
+    from kernelease.cli.work import summary
     from kernelease.pipeline import plan as plan_release
     from kernelease.pipeline import rehearse
     from kernelease.report import sheet
@@ -78,15 +69,15 @@ def plan(
     public = None if simulate is None else read_public(simulate)
     expected = plan_release(declared, privacy=privacy, rows=rows, like=public)
     screen = Screen(json=as_json, quiet=quiet)
-    fields, tables = plan_fields(expected), plan_tables(expected, all_pairs)
-    parts = plan_parts(expected)
+    fields, tables = summary.plan_fields(expected), summary.plan_tables(expected, all_pairs)
+    parts = summary.plan_parts(expected)
     if public is not None and not isinstance(declared, Tables):
         with screen.progress() as progress:
-            size = min(rows, MOST_REHEARSED)
+            size = min(rows, summary.MOST_REHEARSED)
             errors = rehearse(public, schema=declared, privacy=privacy, rows=size, progress=progress)
-        fields["rehearsal"] = rehearsal_fields(declared, errors, size)
-        tables += rehearsal_tables(declared, errors, size)
-        parts += rehearsal_parts(declared, errors, size)
+        fields["rehearsal"] = summary.rehearsal_fields(declared, errors, size)
+        tables += summary.rehearsal_tables(declared, errors, size)
+        parts += summary.rehearsal_parts(declared, errors, size)
     if html is not None:
-        write_new(html, sheet.sheet(*parts, kicker="Plan", title=declared.name, headline=PLANNED))
+        write_new(html, sheet.sheet(*parts, kicker="Plan", title=declared.name, headline=summary.PLANNED))
     screen.result(fields, *tables)

@@ -20,7 +20,7 @@ from kernelease.arrays import LARGEST, Floats
 from kernelease.errors import ParameterError, SchemaError, nearest
 from kernelease.strangers import read_text
 from kernelease.table.columns.cells import Celled
-from kernelease.table.columns.column import Column, is_name
+from kernelease.table.columns.column import Column, column_error, is_name
 from kernelease.table.columns.listed import Boolean, Category, Listed, Ordinal
 from kernelease.table.columns.numeric import LARGEST_INTEGER, Integer, Number
 from kernelease.table.columns.temporal import Date, Datetime
@@ -104,7 +104,7 @@ class Derived(ABC):
 
     def error(self, key: str, message: str) -> SchemaError:
         """A `SchemaError` about one key of this column."""
-        return SchemaError(f"column {self.name!r}: {message}", path=("columns", self.name, key))
+        return column_error(self.name, message, key)
 
 
 def derived_keys(kind: type[Derived]) -> tuple[str, ...]:
@@ -444,7 +444,7 @@ def typed_cell(name: str, tag: object, text: str) -> str | int | float | bool:
 
 
 def _error(name: str, message: str) -> SchemaError:
-    return SchemaError(f"column {name!r}: {message}", path=("columns", name, KEY))
+    return column_error(name, message, KEY)
 
 
 # ---- Determined columns.

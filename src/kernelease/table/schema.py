@@ -19,7 +19,7 @@ from kernelease import html
 from kernelease.errors import ParameterError, SchemaError, nearest
 from kernelease.strangers import parse_toml, read_text, web_refusal
 from kernelease.table.columns.cells import Celled
-from kernelease.table.columns.column import Column
+from kernelease.table.columns.column import Column, column_error
 from kernelease.table.columns.registry import FILL_IN, column_from_dict, column_to_dict, required_keys
 from kernelease.table.derived import Computed, Derivation, Derived, Determined, derived_keys, with_codebooks
 from kernelease.table.expressions.formulas import Analysis
@@ -46,7 +46,7 @@ def declared_from_dict(name: str, body: object) -> Column | Derived:
         return column_from_dict(name, body)
     if len(kinds) > 1:
         both = " and ".join(kind.key for kind in kinds)
-        raise SchemaError(f"column {name!r}: has {both}. Remove one.", path=("columns", name, kinds[1].key))
+        raise column_error(name, f"has {both}. Remove one.", kinds[1].key)
     _check_keys(name, kinds[0], body)
     return kinds[0](name=name, **body)
 
@@ -59,18 +59,14 @@ def declared_to_dict(column: Column | Derived) -> dict[str, Any]:
 def _check_keys(name: str, kind: type[Derived], body: Mapping[str, object]) -> None:
     known = derived_keys(kind)
     for key, value in body.items():
-        where = ("columns", name, str(key))
         if key not in known:
-            raise SchemaError(
-                f"column {name!r}: unknown key {key!r} beside {kind.key}; known are {', '.join(known)}. "
-                f"What is derived is not read.{nearest(str(key), known)}",
-                path=where,
-            )
+            told = f"unknown key {key!r} beside {kind.key}; known are {', '.join(known)}. What is derived is not read."
+            raise column_error(name, told + nearest(str(key), known), str(key))
         if value in (FILL_IN, [FILL_IN]):
-            raise SchemaError(f"column {name!r}: {key} is not filled in yet. Write what is publicly known.", path=where)
+            raise column_error(name, f"{key} is not filled in yet. Write what is publicly known.", str(key))
     for key in required_keys(kind):
         if key not in body:
-            raise SchemaError(f"column {name!r}: {kind.key} needs {key}. Add it.", path=("columns", name))
+            raise column_error(name, f"{kind.key} needs {key}. Add it.")
 
 
 # ---- The structure: all derived columns and rules, in the order in which they are applied.
@@ -112,7 +108,8 @@ class Structure:
         }
         for name in conditions:
             if not known[name].nullable:
-                raise _null_error(name, "null_when needs nullable = true: the column is NULL there. Add it.")
+                told = "null_when needs nullable = true: the column is NULL there. Add it."
+                raise column_error(name, told, "null_when")
         return cls(derivations=derivations, null_when=conditions, made=tuple(made))
 
     @property
@@ -183,20 +180,15 @@ def _ordered(reads: Mapping[str, Sequence[str]]) -> list[str]:
         return list(TopologicalSorter(reads).static_order())
     except CycleError as error:
         circle = " → ".join(error.args[1])
-        raise _null_error(
-            error.args[1][0], f"is derived from itself: {circle}. Declare one of them by itself."
-        ) from None
+        told = f"is derived from itself: {circle}. Declare one of them by itself."
+        raise column_error(error.args[1][0], told, "null_when") from None
 
 
 def _checked(name: str, text: str, read: Any) -> Any:
     try:
         return read(text)
     except ParameterError as error:
-        raise _null_error(name, f"null_when = {shown(text, 200)}: {error}") from None
-
-
-def _null_error(name: str, message: str) -> SchemaError:
-    return SchemaError(f"column {name!r}: {message}", path=("columns", name, "null_when"))
+        raise column_error(name, f"null_when = {shown(text, 200)}: {error}", "null_when") from None
 
 
 # ---- The schema.

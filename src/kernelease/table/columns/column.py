@@ -181,7 +181,12 @@ class Column(ABC):
 
     def error(self, key: str, message: str) -> SchemaError:
         """A `SchemaError` about one key of this column."""
-        return SchemaError(f"column {self.name!r}: {message}", path=("columns", self.name, key))
+        return column_error(self.name, message, key)
+
+
+def column_error(name: str, message: str, *keys: str) -> SchemaError:
+    """A `SchemaError` about a column, or about one of its keys."""
+    return SchemaError(f"column {name!r}: {message}", path=("columns", name, *keys))
 
 
 def is_name(value: object) -> bool:

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from typing import Any
 
-from kernelease.errors import SchemaError, nearest
-from kernelease.table.columns.column import MOST_ATOMS, Column
+from kernelease.errors import nearest
+from kernelease.table.columns.column import MOST_ATOMS, Column, column_error
 from kernelease.table.columns.listed import Boolean, Category, Hierarchy, Ordinal, String
 from kernelease.table.columns.numeric import Integer, Number
 from kernelease.table.columns.temporal import Date, Datetime
@@ -16,22 +16,8 @@ COLUMN_TYPES: Mapping[str, type[Column]] = {
 _UNDECLARED = ("name", "texture")  # the header says the one, and noisy counts the other
 _KEYS = {"source": "from"}  # where a field can't be called as in the file: `from` is a word of Python
 _ORDER = (
-    *(
-        "type",
-        "from",
-        "min",
-        "max",
-        "resolution",
-        "decimals",
-        "scale",
-        "cells",
-        "values",
-        "prefix",
-        "groups",
-        "max_length",
-        "other",
-    ),
-    *("nullable", "default", "null_when"),
+    *("type", "from", "min", "max", "resolution", "decimals", "scale", "cells"),
+    *("values", "prefix", "groups", "max_length", "other", "nullable", "default", "null_when"),
 )
 FILL_IN = "FILL IN"
 """What a draft puts where the owner must decide."""
@@ -53,20 +39,14 @@ def column_from_dict(name: str, body: object) -> Column:
     >>> column_from_dict("age", {"type": "integer", "min": 17, "max": 90}).size
     74
     """
-    where = ("columns", name)
     if not isinstance(body, Mapping):
-        raise SchemaError(f"column {name!r}: must be a table with a type, got {body!r}.", path=where)
-    tag = body.get("type")
+        raise column_error(name, f"must be a table with a type, got {body!r}.")
+    tag, known = body.get("type"), ", ".join(COLUMN_TYPES)
     if tag == FILL_IN:
-        raise SchemaError(
-            f"column {name!r}: type is not filled in yet: {', '.join(COLUMN_TYPES)}.", path=(*where, "type")
-        )
+        raise column_error(name, f"type is not filled in yet: {known}.", "type")
     if not isinstance(tag, str) or tag not in COLUMN_TYPES:
-        raise SchemaError(
-            f"column {name!r}: type must be one of {', '.join(COLUMN_TYPES)}, got {tag!r}."
-            f"{nearest(str(tag), tuple(COLUMN_TYPES))}",
-            path=(*where, "type"),
-        )
+        hint = nearest(str(tag), tuple(COLUMN_TYPES))
+        raise column_error(name, f"type must be one of {known}, got {tag!r}.{hint}", "type")
     kind = COLUMN_TYPES[tag]
     keys = _with_ends(name, kind, {key: value for key, value in body.items() if key != "type"})
     _check_keys(name, kind, keys)
@@ -82,10 +62,8 @@ def _with_ends(name: str, kind: type[Column], keys: dict[str, Any]) -> dict[str,
         return keys
     values = keys["values"]
     if not isinstance(values, list | tuple) or not values:
-        raise SchemaError(
-            f"column {name!r}: values must be from 2 to {MOST_ATOMS - 1} numbers in rising order, got {values!r}.",
-            path=("columns", name, "values"),
-        )
+        wanted = f"values must be from 2 to {MOST_ATOMS - 1} numbers in rising order"
+        raise column_error(name, f"{wanted}, got {values!r}.", "values")
     return {**keys, "min": keys.get("min", values[0]), "max": keys.get("max", values[-1])}
 
 
@@ -105,19 +83,13 @@ def column_to_dict(column: Column) -> dict[str, Any]:
 def _check_keys(name: str, kind: type[Column], keys: Mapping[str, object]) -> None:
     known = column_keys(kind)
     for key, value in keys.items():
-        where = ("columns", name, str(key))
         if key in ("constraints", "unit", "neighbours"):
-            raise SchemaError(f"column {name!r}: {key} belongs in [table], at the top of the file.", path=where)
+            raise column_error(name, f"{key} belongs in [table], at the top of the file.", str(key))
         if key not in known:
-            raise SchemaError(
-                f"column {name!r}: unknown key {key!r} for type {kind.tag}; known are {', '.join(known)}."
-                f"{nearest(str(key), known)}",
-                path=where,
-            )
+            told = f"unknown key {key!r} for type {kind.tag}; known are {', '.join(known)}."
+            raise column_error(name, told + nearest(str(key), known), str(key))
         if value in (FILL_IN, [FILL_IN]):
-            raise SchemaError(f"column {name!r}: {key} is not filled in yet. Write what is publicly known.", path=where)
+            raise column_error(name, f"{key} is not filled in yet. Write what is publicly known.", str(key))
     for key in required_keys(kind):
         if key not in keys:
-            raise SchemaError(
-                f"column {name!r}: type {kind.tag} needs {key}, from public knowledge. Add it.", path=("columns", name)
-            )
+            raise column_error(name, f"type {kind.tag} needs {key}, from public knowledge. Add it.")
