@@ -36,6 +36,7 @@ DELTA = 1e-6
 COUNTS = (64, 256, 1024)  # M of Algorithm 1, of which the best is shown: an oracle's choice
 POINTS = (30, 100)  # M of Algorithm 2, likewise
 ALLOWED, HALF = 1.05, 0.7  # how far from the best contender everywhere, and on half of the shapes
+NOISES = 200  # of noisy moments: five are too few, in two columns their median is .59 of that of these
 ALLOWED_MOMENTS = 1.2  # how much worse than noisy moments a mean or a covariance may be
 
 Maker = Callable[[np.random.Generator, int], Floats]
@@ -290,7 +291,7 @@ def _line(setting: Setting, name: str, scores: dict[Unit, Score]) -> list[str | 
     distance, mean, covariance, outside, seconds = np.median(
         [(s.distance, s.mean, s.covariance, s.outside, s.seconds) for s in ours], axis=0
     )
-    noisy = np.median([setting.noisy_moments(run) for run in range(max(len(ours), 5))], axis=0)
+    noisy = np.median([setting.noisy_moments(run) for run in range(NOISES)], axis=0)
     return [
         name, setting.epsilon, distance, *theirs.values(), distance / min(theirs.values()),
         max(s.distance for s in ours) / distance, mean / noisy[0], covariance / noisy[1], outside, round(seconds, 1),
