@@ -227,6 +227,11 @@ def test_answers_are_of_records_where_these_are_meant(made) -> None:
     low, high = truths["child"][0].interval()
     assert high - low < 0.1
     assert list(release.mean("people.age", per="record", by="homes.town")) == ["a", "b", "c"]
+    roles = ["head", "spouse", "child"]  # no record has none, and those without a record have no age, either
+    assert list(release.mean("people.age", by="people.role")) == roles
+    assert list(release.mean("people.age", by="people.role", per="record")) == roles
+    assert ("a", "NULL") not in release.mean("people.age", by=("homes.town", "people.role"))
+    assert "NULL" in release.mean("homes.people", by="people.role")  # those who have nobody
     within = release.mean("people.age", per="record", where="homes.town = 'a'", of="population")
     assert 20 < within.value < 60
 

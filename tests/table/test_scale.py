@@ -148,7 +148,11 @@ NUMBER: dict[str, Any] = {"name": "x", "min": 1, "max": 1000}
         ({"values": (1.0, 7.0, 7.0, 1000.0)}, "values", "in rising order"),
         ({"values": (1.0, 7.0)}, "values", "min and max follow from values"),
         ({"values": (1.0, 1000.0), "decimals": 1}, "values", "remove cells, resolution, decimals and scale"),
-        ({"values": (1.0, 1.00000000000001, 1000.0)}, "values", "values: 1e-14 is finer than float64 can hold"),
+        (
+            {"values": (1.0, 1.00000000000001, 1000.0)},
+            "values",
+            "values: 1e-14 is finer than float64 can hold here. Round them",
+        ),
     ],
 )
 def test_what_is_no_number(changes: dict[str, Any], key: str, message: str) -> None:

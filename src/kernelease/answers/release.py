@@ -23,7 +23,7 @@ from kernelease.analysis.averages import mean
 from kernelease.analysis.estimands import Columns
 from kernelease.analysis.estimate import Estimate, Target, plain_number
 from kernelease.analysis.evidence import Answers, Evidence, answers
-from kernelease.analysis.groups import EstimateTable, Groups, Regression
+from kernelease.analysis.groups import EstimateTable, Groups, Regression, as_tuple
 from kernelease.analysis.spread import standard_deviation
 from kernelease.answers.comparisons import Comparisons
 from kernelease.answers.forms import Forms
@@ -43,7 +43,7 @@ from kernelease.measured.blocks import NoisyBlock, NoisyBlocks
 from kernelease.progress import SILENT, Progress
 from kernelease.relational.domain import TablesDomain
 from kernelease.relational.schema import TableOfRecords, Tables, Which
-from kernelease.table.columns.column import Column
+from kernelease.table.columns.column import NULL_LABEL, Column
 from kernelease.table.columns.listed import Category
 from kernelease.table.domains import TableDomain
 from kernelease.table.expressions.logic import parse
@@ -285,7 +285,7 @@ class TablesRelease:
         With per="record" each record weighs 1, so that persons with many count for more.
         """
         if _is_per_person(per, options):
-            return self.flat.mean(column, **options)
+            return _of_records(self.flat.mean(column, **options), column, self.schema)
         told = f"mean of {column} per record"
         return self._per_record((column,), lambda rows: rows[column], told, **options)
 
@@ -331,7 +331,8 @@ class TablesRelease:
         asked = asked if where is None else asked.where(where)
         asked = asked if of is None else asked.of(of)
         grouped: Any = asked if by is None else asked.by(*((by,) if isinstance(by, str) else by))
-        return weighted_mean(grouped, value, lambda rows: math.prod(rows[number] for number in numbers), about)
+        told = weighted_mean(grouped, value, lambda rows: math.prod(rows[number] for number in numbers), about)
+        return _of_records(told, f"{lowest[0]}.", tables)
 
     def transitions(self, column: str) -> Transitions:
         """P(next | now) of a column of records in sequence, such as visits.state, and shares of first and last ones."""
@@ -368,6 +369,23 @@ class TablesRelease:
         about = [("guarantee", self.certificate.headline)]
         about += [(name, f"{len(table):,} rows") for name, table in self.tables.items()]
         return html.card("Release of several tables", html.facts(about))
+
+
+def _of_records(told: Any, column: str, tables: Tables) -> Any:
+    """Groups of records that are there: where a path has a value of the column, so has it all that can't be NULL.
+
+    Columns of paths may be NULL where the tables' own may not, since a person may have no record.
+    """
+    if not isinstance(told, Groups):
+        return told
+    there = tables.line(column.split(".", maxsplit=1)[0])
+    never = [
+        place
+        for place, (table, _, name) in enumerate(one.partition(".") for one in as_tuple(told.by))
+        if table in there and not all(own.nullable for own in tables.table(table).schema if own.name == name)
+    ]
+    kept = [label for label in told if all(as_tuple(label)[place] != NULL_LABEL for place in never)]
+    return Groups(told.by, {label: told[label] for label in kept})
 
 
 def _is_per_person(per: str, options: Mapping[str, Any]) -> bool:

@@ -272,7 +272,8 @@ class Number(Ticked):
         if spacing <= 0.0 or self._number_of_levels < 2:
             raise self.error(key, f"{key} must be positive and at most max - min, got {spacing}.")
         if self._number_of_levels > 2**50 or spacing < 16 * math.ulp(max(abs(self.min), abs(self.max))):
-            raise self.error(key, f"{key}: {spacing} is finer than float64 can hold here.")
+            mended = " Round them: a few digits tell them apart." if key == "values" else ""
+            raise self.error(key, f"{key}: {spacing} is finer than float64 can hold here.{mended}")
 
     def _distinguishable(self) -> bool:
         with np.errstate(all="ignore"):  # a width of 0 is one of the things to find out
