@@ -20,7 +20,7 @@ from kernelease.errors import ParameterError, SchemaError, nearest
 from kernelease.strangers import parse_toml, read_text, web_refusal
 from kernelease.table.columns.cells import Celled
 from kernelease.table.columns.column import Column, column_error
-from kernelease.table.columns.registry import FILL_IN, column_from_dict, column_to_dict, required_keys
+from kernelease.table.columns.registry import check_keys, column_from_dict, column_to_dict
 from kernelease.table.derived import Computed, Derivation, Derived, Determined, derived_keys, with_codebooks
 from kernelease.table.expressions.formulas import Analysis
 from kernelease.table.expressions.logic import Condition, names_in, parse
@@ -47,26 +47,14 @@ def declared_from_dict(name: str, body: object) -> Column | Derived:
     if len(kinds) > 1:
         both = " and ".join(kind.key for kind in kinds)
         raise column_error(name, f"has {both}. Remove one.", kinds[1].key)
-    _check_keys(name, kinds[0], body)
-    return kinds[0](name=name, **body)
+    kind, what = kinds[0], kinds[0].key
+    check_keys(name, kind, body, known=derived_keys(kind), what=what, of=f"beside {what}, which is not read")
+    return kind(name=name, **body)
 
 
 def declared_to_dict(column: Column | Derived) -> dict[str, Any]:
     """The declaration of a column, without its name."""
     return column.to_dict() if isinstance(column, Derived) else column_to_dict(column)
-
-
-def _check_keys(name: str, kind: type[Derived], body: Mapping[str, object]) -> None:
-    known = derived_keys(kind)
-    for key, value in body.items():
-        if key not in known:
-            told = f"unknown key {key!r} beside {kind.key}; known are {', '.join(known)}. What is derived is not read."
-            raise column_error(name, told + nearest(str(key), known), str(key))
-        if value in (FILL_IN, [FILL_IN]):
-            raise column_error(name, f"{key} is not filled in yet. Write what is publicly known.", str(key))
-    for key in required_keys(kind):
-        if key not in body:
-            raise column_error(name, f"{kind.key} needs {key}. Add it.")
 
 
 # ---- The structure: all derived columns and rules, in the order in which they are applied.

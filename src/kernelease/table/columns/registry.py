@@ -1,6 +1,6 @@
 """Columns by the tag of their type: a closed list, so that a file can name nothing else."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields
 from typing import Any
 
@@ -49,7 +49,8 @@ def column_from_dict(name: str, body: object) -> Column:
         raise column_error(name, f"type must be one of {known}, got {tag!r}.{hint}", "type")
     kind = COLUMN_TYPES[tag]
     keys = _with_ends(name, kind, {key: value for key, value in body.items() if key != "type"})
-    _check_keys(name, kind, keys)
+    what, why = f"type {kind.tag}", ", from public knowledge"
+    check_keys(name, kind, keys, known=column_keys(kind), what=what, of=f"for {what}", why=why)
     arguments: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in keys.items()}
     if "from" in arguments:
         arguments["source"] = arguments.pop("from")
@@ -80,16 +81,21 @@ def column_to_dict(column: Column) -> dict[str, Any]:
     return {key: result[key] for key in _ORDER if key in result}
 
 
-def _check_keys(name: str, kind: type[Column], keys: Mapping[str, object]) -> None:
-    known = column_keys(kind)
+def check_keys(
+    name: str, kind: type, keys: Mapping[str, object], *, known: Sequence[str], what: str, of: str, why: str = ""
+) -> None:
+    """Refuse keys that are not known or not filled in, and the lack of one that `what` is declared needs.
+
+    `of` and `why` are parts of the sentences that say so.
+    """
     for key, value in keys.items():
         if key in ("constraints", "unit", "neighbours"):
             raise column_error(name, f"{key} belongs in [table], at the top of the file.", str(key))
         if key not in known:
-            told = f"unknown key {key!r} for type {kind.tag}; known are {', '.join(known)}."
-            raise column_error(name, told + nearest(str(key), known), str(key))
+            told = f"unknown key {key!r} {of}; known are {', '.join(known)}.{nearest(str(key), known)}"
+            raise column_error(name, told, str(key))
         if value in (FILL_IN, [FILL_IN]):
             raise column_error(name, f"{key} is not filled in yet. Write what is publicly known.", str(key))
     for key in required_keys(kind):
         if key not in keys:
-            raise column_error(name, f"type {kind.tag} needs {key}, from public knowledge. Add it.")
+            raise column_error(name, f"{what} needs {key}{why}. Add it.")
