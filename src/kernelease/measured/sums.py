@@ -57,8 +57,8 @@ class Whole(ABC):
 
     >>> x, y = Look(column=0, values=np.array([1, 3, 5])), Look(column=1, values=np.array([2, -4]))
     >>> number = (x * y - x * 10).clamped(40)
-    >>> number.most, Program.of([number]).numbers(CodedRows([np.array([0, 1, 2]), np.array([0, 1, 1])], {}))[-1]
-    (40, array([ -8, -40, -40]))
+    >>> number.most, Program.of([number]).numbers(CodedRows([np.array([0, 1, 2]), np.array([0, 1, 1])], {}))
+    (40, {5: array([ -8, -40, -40])})
     """
 
     parts: tuple["Whole", ...] = ()
@@ -227,6 +227,7 @@ class Program:
 
     steps: tuple[tuple[Whole, tuple[int, ...]], ...]
     wanted: tuple[int, ...]
+    done: tuple[tuple[int, ...], ...]  # after each step, those that nothing needs any more
 
     @classmethod
     def of(cls, numbers: Sequence[Whole]) -> "Program":
@@ -244,13 +245,19 @@ class Program:
             return known[id(number)]
 
         wanted = tuple([place(number) for number in numbers])
-        return cls(tuple(steps.values()), wanted)
+        last = {part: at for at, (_, parts) in enumerate(steps.values()) for part in parts if part not in wanted}
+        done: list[list[int]] = [[] for _ in steps]
+        for part, at in last.items():
+            done[at].append(part)
+        return cls(tuple(steps.values()), wanted, tuple(map(tuple, done)))
 
-    def numbers(self, rows: CodedRows) -> list[Integers]:
-        """The number of each row at every step: (n,) each."""
-        found: list[Integers] = []
-        for step, parts in self.steps:
-            found.append(step.of(rows, *(found[part] for part in parts)))
+    def numbers(self, rows: CodedRows) -> dict[int, Integers]:
+        """The wanted numbers of each row, by their places: (n,) each."""
+        found: dict[int, Integers] = {}
+        for place, ((step, parts), done) in enumerate(zip(self.steps, self.done, strict=True)):
+            found[place] = step.of(rows, *(found[part] for part in parts))
+            for part in done:
+                del found[part]
         return found
 
     def selects(self, relation: str, rows: SqlRows) -> tuple[list[str], str]:
@@ -307,9 +314,12 @@ class Ramp(Kind):
 
     def at(self, column: int) -> Whole:
         """The weight of a row by its value in a column."""
-        start, slope = (Look(column=column, values=values) for values in (self.start, self.slope))
-        return (start + slope * Fine(column=column)).clamped(self.limit)
+        weight: Whole = Look(column=column, values=self.start)
+        if self.slope.any():
+            weight += Look(column=column, values=self.slope) * Fine(column=column)
+        return weight.clamped(self.limit)
 
     def of(self, atoms: Integers, fine: Integers) -> Integers:
         """The weight of each row: (n,), (n,) → (n,)."""
-        return Program.of([self.at(0)]).numbers(CodedRows([atoms, fine], {0: 1}))[-1]
+        (weights,) = Program.of([self.at(0)]).numbers(CodedRows([atoms, fine], {0: 1})).values()
+        return weights
