@@ -9,7 +9,7 @@ import pytest
 from kernelease.fit.mixtures import device as device_blocks
 from kernelease.fit.mixtures.device import DeviceBlocks, Held
 from kernelease.fit.mixtures.objective import Objective, softmax_weights
-from kernelease.fit.mixtures.terms import Pairs, apart
+from kernelease.fit.mixtures.terms import Correlations, Pairs, apart
 from tests.fit.test_mixture import LAYOUTS
 
 
@@ -35,8 +35,9 @@ def test_products_of_up_to_four_columns_are_those_of_the_terms(layout: str) -> N
     w = softmax_weights(generator.normal(size=7).astype(np.float32))
     wide = np.concatenate([objective.groupings.extend(q), np.ones((7, 1), dtype=np.float32)], axis=1)
     found, wanted = ([np.zeros_like(wide), np.zeros_like(w), np.zeros(1)] for _ in range(2))
-    DeviceBlocks(apart(objective.terms), wide.shape[1]).add(wide, w, *found)
-    for term in apart(objective.terms):
+    counted = [term for term in apart(objective.terms) if not isinstance(term, Correlations)]
+    DeviceBlocks(counted, wide.shape[1]).add(wide, w, *found)
+    for term in counted:
         wanted[2] += term.add(wide, w, wanted[0], wanted[1])
     found[0][:, -1] = 0.0  # what stands for a column that is not there has no slope
     for one, other in zip(found, wanted, strict=True):
@@ -53,3 +54,14 @@ def test_a_block_is_found_in_its_term_by_the_trust_in_it(layout: str) -> None:
             assert len(trusts) * parts[0] * parts[1] == block.block.cells
             if isinstance(held.term, Pairs):
                 assert np.shares_memory(held.term.trust[held.rows, held.last], trust)
+
+
+@pytest.mark.usefixtures("by_numpy")
+def test_correlations_are_the_same_with_arrays_of_the_gpu() -> None:
+    (one,) = [term for term in Objective.of(LAYOUTS["columns in an order"]()).terms if isinstance(term, Correlations)]
+    placed = device_blocks._placed(one)
+    assert placed.places == one.places
+    np.testing.assert_array_equal(placed.target, one.target)
+    np.testing.assert_array_equal(placed.precision, one.precision)
+    for own, other in zip(placed.scores, one.scores, strict=True):
+        np.testing.assert_array_equal(own, other)

@@ -1,15 +1,18 @@
 """Mixtures of products: gradients, the noise floor, and what is kept of a table."""
 
 import dataclasses
+import itertools
+import math
 
 import numpy as np
 import pytest
 
 from kernelease.errors import ParameterError
+from kernelease.fit.mixtures import objective as objective_module
 from kernelease.fit.mixtures.beyond import Detail
 from kernelease.fit.mixtures.mixture import Mixture, MixtureSolver, ties_of
 from kernelease.fit.mixtures.objective import Objective, softmax_weights, trust
-from kernelease.fit.mixtures.terms import Pairs, Set, Singles, Stack, apart, stacked
+from kernelease.fit.mixtures.terms import Correlations, Pairs, Set, Singles, Stack, apart, stacked
 from kernelease.fit.solver import Outcome
 from kernelease.measured.blocks import Block, NoisyBlocks
 from kernelease.measured.counts import Contrasts, Counts
@@ -118,11 +121,25 @@ def test_gradients_are_those_of_the_objective(layout: str) -> None:
             assert float(gradients[which][place]) == pytest.approx(slope, rel=2e-2, abs=slack)
 
 
+def off_correlation(term: Correlations, pair: tuple[int, ...], q: np.ndarray, w: np.ndarray) -> float:
+    """How far the covariance of two columns' scores is from what their correlation should be."""
+    first, second = ((q[:, term.places[i]], term.scores[i].astype(np.float64)) for i in pair)
+    means = [float(w @ part @ own) for part, own in (first, second)]
+    variances = [float(w @ part @ (own - mean) ** 2) for (part, own), mean in zip((first, second), means, strict=True)]
+    covariance = float(w @ ((first[0] @ (first[1] - means[0])) * (second[0] @ (second[1] - means[1]))))
+    return covariance - float(term.target[pair]) * math.sqrt(variances[0] * variances[1])
+
+
 def by_hand(noisy: NoisyBlocks, objective: Objective, logits: np.ndarray, weights: np.ndarray, kappa: float) -> float:
     """The objective in float64, from each block on its own."""
     w = np.exp(weights) / np.exp(weights).sum()
     q = [np.exp(logits[:, p]) / np.exp(logits[:, p]).sum(axis=1, keepdims=True) for p in objective.places]
     total, trusted = 0.0, 2.0 if any(isinstance(block.block, Contrasts) for block in noisy.blocks) else 1.0
+    for term in (one for one in objective.terms if isinstance(one, Correlations)):
+        total += sum(
+            0.5 * float(term.precision[pair]) * off_correlation(term, pair, np.concatenate(q, axis=1), w) ** 2
+            for pair in itertools.combinations(range(len(term.places)), 2)
+        )
     for one, cells, p in zip(objective.columns, objective.cells, q, strict=True):
         variance = np.bincount(cells) * one.variance
         total += 0.5 * trusted * float((((w @ p) - np.bincount(cells, one.shares)) ** 2 / variance).sum())
@@ -484,3 +501,34 @@ def test_blocks_beyond_chance_are_trusted_more() -> None:
         (1, 3): False,
         (2, 3): False,
     }
+
+
+def number_columns(rows: int, correlation: float, size: int = 24) -> NoisyBlocks:
+    """Two numbers of such a correlation and a third by itself, in cells of an order, with all pairs counted."""
+    generator = np.random.default_rng(5)
+    first, second, third = generator.normal(size=(3, rows))
+    values = first, correlation * first + math.sqrt(1.0 - correlation**2) * second, third
+    codes = np.stack([np.clip((size / 2 + size / 6 * own).astype(np.int64), 0, size - 1) for own in values])
+    noisy = noisy_blocks(codes, (size,) * 3, epsilon=1.0)
+    return dataclasses.replace(noisy, ordered=(size,) * 3)
+
+
+def test_rank_correlations_follow_from_the_counts_where_they_are_beyond_chance() -> None:
+    (found,) = [one for one in Objective.of(number_columns(20_000, 0.9)).terms if isinstance(one, Correlations)]
+    assert len(found.places) == 2
+    assert found.target[0, 1] == pytest.approx(0.89, abs=0.03)
+    unordered = dataclasses.replace(number_columns(20_000, 0.9), ordered=())
+    assert not any(isinstance(one, Correlations) for one in Objective.of(unordered).terms)
+    assert not any(isinstance(one, Correlations) for one in Objective.of(number_columns(20_000, 0.0)).terms)
+
+
+def test_a_strong_correlation_is_not_drawn_toward_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    def correlation() -> float:
+        joint = MixtureSolver().solve(number_columns(20_000, 0.9), PublicSeed(0)).pair(0, 1)
+        codes = np.stack(np.unravel_index(np.arange(joint.size), joint.shape))
+        table = np.cov(codes, aweights=joint.ravel())
+        return float(table[0, 1] / math.sqrt(table[0, 0] * table[1, 1]))
+
+    kept = correlation()
+    monkeypatch.setattr(objective_module, "correlations", lambda *_, **__: None)
+    assert kept > correlation() + 0.02

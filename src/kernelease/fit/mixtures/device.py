@@ -1,5 +1,6 @@
 """The mixture's gradient steps on a GPU: the same objective and rates, in a few dozen large operations."""
 
+import dataclasses
 import functools
 import math
 from collections.abc import Sequence
@@ -13,7 +14,18 @@ from kernelease.cuda import cupy, program, translated
 from kernelease.errors import ParameterError
 from kernelease.fit.mixtures.mixture import GAIN, MOST_CHANGE, Schedule
 from kernelease.fit.mixtures.objective import FLOOR, LAST_TRUST, Objective, bend_slope, leaning, tie_slope
-from kernelease.fit.mixtures.terms import LEAST, LONG_MEMORY, MEMORY, Pairs, Set, Single, Singles, Term, apart
+from kernelease.fit.mixtures.terms import (
+    LEAST,
+    LONG_MEMORY,
+    MEMORY,
+    Correlations,
+    Pairs,
+    Set,
+    Single,
+    Singles,
+    Term,
+    apart,
+)
 from kernelease.measured.blocks import MOST_COLUMNS
 from kernelease.progress import Progress
 
@@ -176,7 +188,9 @@ class DeviceDescent:
         self._plan = xp.asarray(schedule.plan)
         self._state = xp.asarray(np.array([schedule.first, schedule.plan[0, 0], 0.0, 0.0], dtype=np.float32))
         self._held = [[Held.of(trust, objective) for trust in trusts] for trusts in objective.trusts]
-        kinds = [[term for term in apart(objective.terms) if term.centred is kind] for kind in (False, True)][:parts]
+        counted = [term for term in apart(objective.terms) if not isinstance(term, Correlations)]
+        self._correlations = [_placed(one) for one in objective.terms if isinstance(one, Correlations)]
+        kinds = [[term for term in counted if term.centred is kind] for kind in (False, True)][:parts]
         batches = [(kind, few) for kind, terms in enumerate(kinds) for few in _batches(terms)]
         self._counts = [DeviceBlocks(few, width) for _, few in batches]
         self._kinds = [kind for kind, _ in batches]  # of probabilities: as they are, or less their means
@@ -208,6 +222,8 @@ class DeviceDescent:
         self._sums.fill(0)
         for counts, kind in zip(self._counts, self._kinds, strict=True):
             counts.add(wide[kind], self._w, self._slopes[kind], self._height, self._chi_squared)
+        for one in self._correlations:
+            one.add(wide[0], self._w, self._slopes[0], self._height)
         return sizes, blocks
 
     def _step(self) -> None:
@@ -258,6 +274,17 @@ class DeviceDescent:
         place, rows = self._place(held)
         column = sums[place][:, self._group[held.last.start, held.last.stop]]
         return float(column[rows.stop - 1] - (column[rows.start - 1] if rows.start else 0.0))
+
+
+def _placed(one: Correlations) -> Correlations:
+    """The same with its arrays on the GPU."""
+    place = cupy().asarray
+    return dataclasses.replace(
+        one,
+        scores=tuple(place(own) for own in one.scores),
+        target=place(one.target),
+        precision=place(one.precision),
+    )
 
 
 @functools.cache

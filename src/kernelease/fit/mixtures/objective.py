@@ -11,7 +11,17 @@ import numpy as np
 from kernelease.arrays import Floats, Integers
 from kernelease.fit.mixtures.beyond import Detail, Misfit, Unheld
 from kernelease.fit.mixtures.one_way import CHANCE, OneWay, conditional, one_ways
-from kernelease.fit.mixtures.terms import Image, Pairs, Set, Single, Singles, Term, multiplied_out, stacked
+from kernelease.fit.mixtures.terms import (
+    Image,
+    Pairs,
+    Set,
+    Single,
+    Singles,
+    Term,
+    correlations,
+    multiplied_out,
+    stacked,
+)
 from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks, finest, refined, within
 
 # --------------------
@@ -168,9 +178,17 @@ class Objective:
             details=[one for one in details if one.within(cells)],
             trust=dict(zip(map(id, several), trust(several, columns, noisy.rows), strict=True)),
         )
-        terms = layout.singles(), *map(layout.told, told), *stacked(layout.joint(several), groupings.width)
-        prior = np.concatenate([np.bincount(c, one.distribution) for c, one in zip(cells, columns, strict=True)])
+        shares: list[Floats] = [
+            np.bincount(c, one.distribution).astype(np.float64) for c, one in zip(cells, columns, strict=True)
+        ]
         ordered = noisy.ordered or (0,) * len(cells)
+        terms = (
+            layout.singles(),
+            *map(layout.told, told),
+            *stacked(layout.joint(several), groupings.width),
+            *layout.correlations(several, shares, ordered),
+        )
+        prior = np.concatenate(shares)
         return cls(
             columns=columns,
             cells=cells,
@@ -464,6 +482,23 @@ class _Layout:
             terms += [self._matrix(split, hub, cell) for cell in range(int(self.cells[hub].max()) + 1)]
         taken = [id(block) for block in [*(pairs if len(pairs) > len(self.cells) else []), *split]]
         return terms + [self._set(block) for block in blocks if id(block) not in taken]
+
+    def correlations(
+        self, blocks: Sequence[NoisyBlock], shares: Sequence[Floats], ordered: Sequence[int]
+    ) -> list[Term]:
+        """Rank correlations that are beyond doubt, trusted as much as anything is."""
+        several = [block for block in blocks if len(block.block.columns) > 1]
+        found = correlations(
+            several,
+            self.noisy.rows,
+            shares,
+            self.cells,
+            self.places,
+            ordered=ordered,
+            sure=_NO_CHANCE,
+            trust=float(LAST_TRUST),
+        )
+        return [] if found is None else [found]
 
     def off(self, blocks: Sequence[NoisyBlock]) -> dict[type[Block], Single | None]:
         """Of each kind of pairs that are products of columns: what it takes off probabilities, (X,)."""
