@@ -130,6 +130,17 @@ def _plane_vectors(rows: np.ndarray, seed: int, kernel: ke.kernels.Kernel = PLAN
     return ke.release(rows, kernel=kernel, method=method, privacy=PROMISE, noise=ke.SeededNoise(seed)).vectors()
 
 
+def test_a_narrow_cluster_leaves_means_no_less_known() -> None:
+    """A third of 20,000 rows within a fiftieth of a lengthscale: flat Gaussians there leave their mean open."""
+    generator = np.random.default_rng(0)
+    narrow = np.array([3.0, -2.0]) + 0.02 * generator.standard_normal((20_000, 2))
+    rows = np.where(generator.random((20_000, 1)) < 1.0 / 3.0, narrow, 3.0 * generator.standard_normal((20_000, 2)))
+    for seed in range(3):
+        mean = _plane_vectors(rows, seed).mean()
+        assert (mean.standard_error < 0.02).all()
+        assert (np.abs(mean.value - rows.mean(axis=0)) < 5.0 * mean.standard_error).all()
+
+
 @pytest.mark.slow
 def test_errors_of_averages_are_those_that_are_stated() -> None:
     """Fresh rows and fresh noise, 25 times: z-scores of mean, covariance, shares, conditional means have mean square 1.

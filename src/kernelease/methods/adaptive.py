@@ -370,15 +370,28 @@ def _polished(measured: NoisyEmbeddings, kernel: ShiftInvariant, whereabouts: Wh
 
 
 def averages_of(measured: NoisyEmbeddings, kernel: Gaussian) -> Averages:
-    """Averages over rows, as the last stage and the Gaussians that it was taken for tell them. All of it is public."""
-    noisy, generator = measured.embedding, PublicSeed(0).generator("adaptive: averages")
+    """Averages over rows, as the last stage and the Gaussians that it was taken for tell them. All of it is public.
+
+    Gaussians of any shape may say next to nothing of how far they reach in a direction that the kernel hardly sees.
+    Round ones are taken then: of both laws the one that leaves less open about the mean.
+    """
+    noisy = measured.embedding
     likelihood = subspace_likelihood(noisy, kernel.lengthscale)
     whereabouts = Whereabouts.of(measured.candidates / np.asarray(kernel.lengthscale), 1.0)
     gaussians, likeness = _polished(measured, kernel, whereabouts)
-    law = shaped(likelihood, gaussians, whereabouts) or gaussians
-    return Averages.of(
-        likelihood, law, noisy.rows, count_error=noisy.count_error, likeness=likeness, generator=generator
-    )
+    laws = [law for law in (shaped(likelihood, gaussians, whereabouts), gaussians) if law is not None]
+    told = [
+        Averages.of(
+            likelihood,
+            law,
+            noisy.rows,
+            count_error=noisy.count_error,
+            likeness=likeness,
+            generator=PublicSeed(0).generator("adaptive: averages"),
+        )
+        for law in laws
+    ]
+    return min(told, key=lambda one: float(np.trace(one.estimate(one.points)[1])))
 
 
 # --------------------
