@@ -225,6 +225,8 @@ def _share(visible: float | None, cells: float) -> tuple[float, str]:
     if cells <= CELLS_FILLED:
         return SHARE_IF_FILLED, "the public points fill the space at the kernel's lengthscale"
     if cells <= CELLS_NEAR:
+        if visible is None or visible > WORTH_SEEING * math.sqrt(SHARE_IF_NEAR):
+            return LEAST_SHARE, "the public points come near most places, but light Gaussians are hidden in the noise"
         return SHARE_IF_NEAR, "the public points come near most places"
     if visible is None:
         return LARGEST_SHARE, "the rule where the number of rows is private, or the noise is Laplace's"
