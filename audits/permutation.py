@@ -23,6 +23,7 @@ from kernelease.private_tests import (
     PermutedStatistics,
     RankAgreement,
     RankDistance,
+    SwappedCovariance,
 )
 from kernelease.table.atom_features import AtomFeatures, PairFeatures
 
@@ -114,16 +115,20 @@ STATISTICS: dict[str, Callable[[int], World]] = {
     "MMD": partial(tables, 6, KernelDistance(PairFeatures(columns=(FEATURES,)))),
     "ranks of two tables": partial(tables, 6, RankDistance(2)),
     "HSIC": partial(pairs, 8, KernelCovariance((FEATURES, FEATURES))),
+    "HSIC of pairs": partial(pairs, 14, SwappedCovariance(KernelCovariance((FEATURES, FEATURES)))),
     "ranks of two columns": partial(pairs, 8, RankAgreement((2, 2))),
 }
 
 
 def on_rows(effort: Effort) -> Verdict:
-    """Statistics on neighbouring tables; the twins take how far two atoms are apart for the sensitivity."""
+    """Statistics on neighbouring tables; the twins take how far two atoms are apart for the sensitivity.
+
+    Of pairs a quarter of it, as if a row were in one of the four terms of a product alone.
+    """
     trials = TRIALS[effort]
 
-    def typed(squared: Any, size: Any, *, line: bool = False) -> Sensitivity:
-        step = float(np.sqrt(np.prod(squared)))
+    def typed(squared: Any, size: Any = None, *, power: int | None = 2, part: float = 1.0) -> Sensitivity:
+        step = part * float(np.sqrt(np.prod(squared)))
         return Sensitivity(l2=step, l1=step, neighbours=Neighbours.REPLACE_ONE)
 
     def found(make: Callable[[int], World], noise: NoiseSource) -> float:
@@ -133,6 +138,7 @@ def on_rows(effort: Effort) -> Verdict:
     with (
         mock.patch("kernelease.private_tests.mean_distance_sensitivity", typed),
         mock.patch("kernelease.private_tests.covariance_sensitivity", typed),
+        mock.patch("kernelease.private_tests.swap_sensitivity", partial(typed, part=0.25)),
     ):
         twins = {f"{name} charged as one row's": found(make, BulkNoise()) for name, make in STATISTICS.items()}
     quiet = found(STATISTICS["MMD"], QuietNoise(0.2))

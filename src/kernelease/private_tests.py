@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum, unique
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from kernelease.arguments import LedgerLike, PrivacyLike, SchemaLike, ledger_of,
 from kernelease.arrays import Floats, Integers, block_slices
 from kernelease.bundle.saving import Bought, Watched
 from kernelease.errors import CapacityError, ParameterError
-from kernelease.ledgers import MemoryLedger
 from kernelease.privacy.accounting import Measurement, Privacy
 from kernelease.privacy.ledger import Ledger
 from kernelease.privacy.mechanisms import PrivacyFilter, exceed
@@ -30,6 +29,7 @@ from kernelease.privacy.sensitivity import (
     Subject,
     covariance_sensitivity,
     mean_distance_sensitivity,
+    swap_sensitivity,
     weighted_sensitivity,
 )
 from kernelease.seeds import PublicSeed
@@ -146,6 +146,9 @@ class RankDistance(GroupStatistic):
 class PairStatistic(ABC):
     """How two columns go together."""
 
+    __slots__ = ()
+    swaps: ClassVar[bool] = False  # whether orders swap the second column within pairs of rows, and no further
+
     @abstractmethod
     def of(self, first: Integers, second: Integers) -> int:
         """For the atoms of both in each row, (rows,) each: an integer."""
@@ -158,11 +161,18 @@ class PairStatistic(ABC):
     def unit(self, rows: int) -> float:
         """What one integer is worth."""
 
+    def suited(self, rows: int, epsilon: float, level: float) -> "PairStatistic":
+        """What finds the same with less noise, if anything does: by public numbers alone."""
+        return self
+
 
 @final
 @dataclass(frozen=True, slots=True)
 class KernelCovariance(PairStatistic):
-    """n²·√HSIC, by the features of both columns."""
+    """n²·√HSIC, by the features of both columns; where those are few, by the fourth powers of singular values.
+
+    Few features are smooth: two columns go together along few directions, and one row moves such a sum less.
+    """
 
     columns: tuple[AtomFeatures, AtomFeatures]
 
@@ -177,8 +187,7 @@ class KernelCovariance(PairStatistic):
     def of(self, first: Integers, second: Integers) -> int:
         one, other = (part.integers for part in self.columns)
         means = np.outer(_sum(one, first), _sum(other, second))
-        difference = len(first) * self._products(first, second) - means
-        return math.isqrt(int(_squares(difference.reshape(1, -1))[0]))
+        return _size(len(first) * self._products(first, second) - means, self.power)
 
     def _products(self, first: Integers, second: Integers) -> Integers:
         """Σ φ(x)ψ(y)ᵀ over rows, by way of their contingency table: (r, s)."""
@@ -186,12 +195,56 @@ class KernelCovariance(PairStatistic):
         counts = _contingency(first, second, len(one), len(other)).astype(np.float64)
         return np.rint(one.T @ counts @ other).astype(np.int64)
 
+    @property
+    def power(self) -> int:
+        """Of the singular values that are added up: 4 where a column has fewer features than atoms, else 2 (HSIC)."""
+        return 4 if any(part.size < len(part.integers) for part in self.columns) else 2
+
+    @property
+    def squared_diameters(self) -> tuple[int, int]:
+        """Of the features of both columns."""
+        return self.columns[0].squared_diameter, self.columns[1].squared_diameter
+
     def sensitivity(self, rows: int) -> Sensitivity:
-        one, other = self.columns
-        return covariance_sensitivity((one.squared_diameter, other.squared_diameter), rows)
+        return covariance_sensitivity(self.squared_diameters, rows, power=self.power)
 
     def unit(self, rows: int) -> float:
         return 1.0 / (rows * STEPS) ** 2
+
+    def suited(self, rows: int, epsilon: float, level: float) -> PairStatistic:
+        """By pairs of rows where the critical value of the noise is above what even rows have by chance, n^(3/2)·√(st).
+
+        s and t are the variances of features where every atom is as frequent.
+        """
+        even = math.prod(float(part.integers.var(axis=0).sum()) for part in self.columns)
+        noise = self.sensitivity(rows).l1 / epsilon * math.log(0.5 / level)
+        return SwappedCovariance(self) if noise > rows * math.sqrt(rows * even) else self
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SwappedCovariance(PairStatistic):
+    """‖Σ (φ(x) − φ(x′))(ψ(y) − ψ(y′))ᵀ‖ over pairs of rows, whose y and y′ are swapped or not: n·√HSIC on average.
+
+    One row moves the swapped ones no further than its own, so that there is less noise; but chance is √2 times as much.
+    """
+
+    whole: KernelCovariance
+    swaps: ClassVar[bool] = True
+
+    def of(self, first: Integers, second: Integers) -> int:
+        one, other = (
+            part.integers[codes[::2]] - part.integers[codes[1::2]]
+            for part, codes in zip(self.whole.columns, (first, second), strict=True)
+        )
+        products = np.rint(one.T.astype(np.float64) @ other.astype(np.float64))  # integers below 2⁵³: exact
+        return _size(products.astype(np.int64), self.whole.power)
+
+    def sensitivity(self, rows: int) -> Sensitivity:
+        return swap_sensitivity(self.whole.squared_diameters, power=self.whole.power)
+
+    def unit(self, rows: int) -> float:
+        return 1.0 / (rows * STEPS**2)
 
 
 @final
@@ -207,7 +260,7 @@ class ScoreCovariance(PairStatistic):
 
     def sensitivity(self, rows: int) -> Sensitivity:
         one, other = (int(np.ptp(part)) ** 2 for part in self.scores)
-        return covariance_sensitivity((one, other), rows, line=True)
+        return covariance_sensitivity((one, other), rows, power=None)
 
     def unit(self, rows: int) -> float:
         return 1.0 / (rows * SCORES) ** 2
@@ -229,7 +282,7 @@ class RankAgreement(PairStatistic):
         return abs(int((counts * (alike - apart)).sum()))
 
     def sensitivity(self, rows: int) -> Sensitivity:
-        return covariance_sensitivity((4, 1), rows, line=True)
+        return covariance_sensitivity((4, 1), rows, power=None)
 
     def unit(self, rows: int) -> float:
         return 2.0 / (rows * max(1, rows - 1))
@@ -250,6 +303,14 @@ def _squares(vectors: Integers) -> Integers:
     """The squared norm of each row, in Python's integers, which can't overflow: (k, F) → (k,)."""
     squares: Integers = (vectors.astype(object) ** 2).sum(axis=1)
     return squares
+
+
+def _size(matrix: Integers, power: int) -> int:
+    """⌊(Σ σᵏ)^(1/k)⌋ of a matrix' singular values, for a power k of 2 or 4: exactly, by its squares or its Gram's."""
+    if power == 2:
+        return math.isqrt(int(_squares(matrix.reshape(1, -1))[0]))
+    wide = (matrix if len(matrix) <= matrix.shape[1] else matrix.T).astype(object)
+    return math.isqrt(math.isqrt(int(((wide @ wide.T) ** 2).sum())))
 
 
 # ---- The same in random orders of the rows.
@@ -300,10 +361,13 @@ class PermutedStatistics(Private):
         """Of two columns of atom codes, (n, 2), and of the same with the second in random orders."""
         count = _check_size(len(codes))
         weighed = _weigh([part.sensitivity(count) for part in parts])
+        swaps = all(part.swaps for part in parts)
+        rows = generator.permutation(codes)[: count - count % 2] if swaps else codes
+        orders = _swaps if swaps else _orders
         found = []
-        for second in _orders(codes[:, 1], draws, generator):
+        for second in orders(rows[:, 1], draws, generator):
             every = zip(weighed, parts, strict=True)
-            found.append(sum(weight * part.of(codes[:, 0], second) for (weight, _), part in every))
+            found.append(sum(weight * part.of(rows[:, 0], second) for (weight, _), part in every))
         unit = parts[0].unit(count) / weighed[0][0]
         return cls(found, weighted_sensitivity(weighed), unit=unit)
 
@@ -342,6 +406,14 @@ def _orders(codes: Integers, draws: int, generator: np.random.Generator) -> Iter
     yield codes
     for _ in range(draws):
         yield generator.permutation(codes)
+
+
+def _swaps(codes: Integers, draws: int, generator: np.random.Generator) -> Iterator[Integers]:
+    """The rows in their own order, then with every first and second one swapped or not, by chance."""
+    yield codes
+    pairs = codes.reshape(-1, 2)
+    for _ in range(draws):
+        yield np.where(generator.random((len(pairs), 1)) < 0.5, pairs, pairs[:, ::-1]).ravel()
 
 
 # ---- Which statistic a test of declared columns takes.
@@ -465,8 +537,10 @@ def private_independence_test(
         raise ParameterError(f"private_independence_test: needs two columns, got {first!r} twice.")
     declared, chosen = _columns_of(schema, (first, second)), _choice(statistic)
     request = _Request.of(declared, privacy, level=level, draws=draws, seed=seed, ledger=ledger, noise=noise)
-    parts = pair_statistics(declared.columns, chosen)
-    statistics = PermutedStatistics.of_pairs(_codes(data, declared), parts, draws=draws, generator=request.generator())
+    parts, codes = pair_statistics(declared.columns, chosen), _codes(data, declared)
+    if len(parts) == 1:
+        parts = [parts[0].suited(len(codes), request.privacy.epsilon, level)]
+    statistics = PermutedStatistics.of_pairs(codes, parts, draws=draws, generator=request.generator())
     return request.answer(statistics, f"{first} and {second} are independent of each other", "each row")
 
 
@@ -507,9 +581,7 @@ class _Request:
         return cls(
             privacy=promised,
             subject=subject,
-            ledger=MemoryLedger.for_one(promised, subject)
-            if ledger is None
-            else ledger_of(ledger, subject=subject, promised=promised),
+            ledger=ledger_of(ledger, subject=subject, promised=promised),
             given=ledger is not None,
             level=level,
             seed=PublicSeed(secrets.randbits(63) if seed is None else seed),
@@ -561,6 +633,11 @@ def _columns_of(schema: SchemaLike, columns: Sequence[str] | None) -> Schema:
     if not names:
         raise ParameterError("columns must name at least one column.")
     chosen = tuple(declared.column(name) for name in names)
+    for name in names:
+        if (off := declared.taken_off(name)) is not None and off.name not in names:
+            raise ParameterError(
+                f"columns: {name!r} is read as a difference. Name {off.name!r} beside it, or test a release."
+            )
     return TableDomain(
         Schema(columns=chosen, name=declared.name, source=declared.source, confirmed=declared.confirmed)
     ).declared

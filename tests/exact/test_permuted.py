@@ -5,8 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy import stats
 
 from audits.twins import NoNoise
@@ -14,7 +13,7 @@ from kernelease import private_tests as permuted
 from kernelease.errors import CapacityError
 from kernelease.ledgers import MemoryLedger
 from kernelease.privacy import Privacy, PrivacyFilter
-from kernelease.privacy.sensitivity import ROWS, covariance_sensitivity
+from kernelease.privacy.sensitivity import ROWS, covariance_sensitivity, swap_sensitivity
 from kernelease.private_tests import (
     KernelCovariance,
     KernelDistance,
@@ -23,6 +22,7 @@ from kernelease.private_tests import (
     RankAgreement,
     RankDistance,
     ScoreCovariance,
+    SwappedCovariance,
 )
 from kernelease.table.atom_features import STEPS, AtomFeatures, PairFeatures
 from tests.table.test_atom_features import SCHEMA
@@ -38,6 +38,7 @@ PAIRS = {
     "rank": [RankAgreement((SIZES[0] - 1, SIZES[2]))],
     "slope": [ScoreCovariance(SCORES)],
 }
+PAIRS["pairs of rows"] = [SwappedCovariance(*PAIRS["kernel"])]
 PAIRS["kernel and rank"] = PAIRS["kernel"] + PAIRS["rank"]
 DRAWS = 30
 seeds = st.integers(0, 2**32 - 1)
@@ -82,16 +83,45 @@ def test_the_distance_is_the_one_of_double_sums(seed, n, m):
     assert statistics._observed * statistics.unit == pytest.approx(expected, abs=1.01 * statistics.unit)
 
 
+@pytest.mark.parametrize(
+    ("first", "second"), [(0, 1), (0, 2), (2, 2)], ids=["numbers", "with a category", "categories"]
+)
 @given(seeds, st.integers(2, 15))
-def test_the_dependence_is_the_one_of_double_sums(seed, n):
-    """HSIC as tr(K H L H)/n², with both Gram matrices."""
-    rows = codes(np.random.default_rng(seed), n)
-    one, other = AGE.gram[rows[:, 0]][:, rows[:, 0]], WARD.gram[rows[:, 2]][:, rows[:, 2]]
+def test_the_dependence_is_the_one_of_double_sums(first, second, seed, n):
+    """Of categories √HSIC, √tr(K H L H)/n, with both Gram matrices; with a smooth kernel tr((K H L H)²)^¼/n."""
+    rows = codes(np.random.default_rng(seed), n)[:, [first, 1, second]]
+    one, other = (AGE, HOURS, WARD)[first], (AGE, HOURS, WARD)[second]
     centring = np.eye(n) - 1.0 / n
-    squared = np.trace(one @ centring @ other @ centring) / n**2
-    statistics = covariances(rows)
-    expected = math.sqrt(max(0.0, squared)) / STEPS**2
+    grams = [part.gram[column][:, column] for part, column in ((one, rows[:, 0]), (other, rows[:, 2]))]
+    products = grams[0] @ centring @ grams[1] @ centring / n**2
+    smooth = first == 0
+    squared = math.sqrt(max(0.0, np.trace(products @ products))) if smooth else max(0.0, np.trace(products))
+    statistics = covariances(rows, [KernelCovariance((one, other))])
+    expected = math.sqrt(squared) / STEPS**2
     assert statistics._observed * statistics.unit == pytest.approx(expected, abs=1.01 * statistics.unit)
+
+
+@given(seeds, st.integers(1, 8))
+def test_of_pairs_of_rows_it_is_a_sum_of_products_with_signs(seed, n):
+    """Swapping the second column within a pair turns the sign of its product, and of no other."""
+    generator = np.random.default_rng(seed)
+    rows, signs = codes(generator, 2 * n), generator.choice([-1, 1], n)
+    differences = [part.integers[rows[::2, i]] - part.integers[rows[1::2, i]] for part, i in ((AGE, 0), (WARD, 2))]
+    values = np.linalg.svd(np.einsum("k,ka,kb->ab", signs, *differences), compute_uv=False)
+    second = np.where(signs[:, None] > 0, rows[:, 2].reshape(n, 2), rows[:, 2].reshape(n, 2)[:, ::-1]).ravel()
+    found = PAIRS["pairs of rows"][0].of(rows[:, 0], second)
+    assert found == pytest.approx(float((values**4).sum() ** 0.25), abs=1.01)
+
+
+def test_pairs_of_rows_keep_together():
+    """All orders have the pairs of the first; the odd row is left out; rows are paired by chance."""
+    rows = np.arange(7)
+    orders = list(permuted._swaps(rows[:6], 50, np.random.default_rng(0)))
+    assert {tuple(sorted(order[:2])) for order in orders} == {(0, 1)}
+    assert len({tuple(order) for order in orders}) == 8
+    table = np.stack([rows, rows, rows % 3], axis=1)
+    found = {covariances(table, PAIRS["pairs of rows"], seed)._observed for seed in range(20)}
+    assert len(found) > 10
 
 
 @given(seeds, st.integers(2, 12), st.integers(1, 12))
@@ -151,10 +181,12 @@ def test_a_row_moves_no_dependence_beyond_the_sensitivity(parts, seed, n):
 
 
 IDENTITY = AtomFeatures(STEPS * np.eye(3, dtype=np.int64))
-TINY = {
-    "kernel": (KernelCovariance((IDENTITY, IDENTITY)), 2.0 * STEPS**2),
-    "rank": (RankAgreement((3, 3)), 2.0),
-    "slope": (ScoreCovariance((np.arange(3), np.arange(3))), 4.0),
+PLANE = AtomFeatures(np.array([[0, 0], [STEPS, 0], [STEPS // 2, 222]]))  # nearly as far apart from each other
+TINY = {  # how far two atoms of both columns are apart, and a row as it is moves in units of that
+    "kernel": (KernelCovariance((IDENTITY, IDENTITY)), 2.0 * STEPS**2, math.sqrt(1.5)),
+    "smooth kernel": (KernelCovariance((PLANE, PLANE)), float(PLANE.squared_diameter), 1.125**0.25),
+    "rank": (RankAgreement((3, 3)), 2.0, 1.0),
+    "slope": (ScoreCovariance((np.arange(3), np.arange(3))), 4.0, 1.0),
 }
 
 
@@ -176,14 +208,48 @@ def neighbours_of_tiny_tables(part, rows):
 
 @pytest.mark.parametrize("name", TINY)
 def test_no_neighbour_of_a_tiny_table_is_farther(name):
-    """√(3/2) or 1 for a row as it is, 2 for one whose numbers stand in two places, times (n − 1)·d·d′."""
-    part, step = TINY[name]
+    """√(3/2), (9/8)^¼ or 1 for a row as it is, 2 for one whose numbers stand in two places, times (n − 1)·d·d′."""
+    part, step, alone = TINY[name]
     rows = 3
     own, other = neighbours_of_tiny_tables(part, rows)
     most = step * (rows - 1)
-    assert own <= (math.sqrt(1.5) if name == "kernel" else 1.0) * most + 1
+    assert own <= alone * most + 1
     assert other <= 2.0 * most + 1
     assert own + other <= part.sensitivity(rows).l1
+
+
+@pytest.mark.parametrize("name", ["kernel", "smooth kernel"])
+def test_a_pair_of_rows_moves_by_as_much_whether_it_is_swapped(name):
+    """All neighbours of all pairs, beside another pair or none: the bound is reached to a hundredth."""
+    whole, step, alone = TINY[name]
+    part, atoms = SwappedCovariance(whole), list(itertools.product(range(3), repeat=2))
+    most = 0
+    for mate, *other in itertools.product(atoms, [(0, 0), (1, 1)], [(0, 0), (0, 1), (2, 2)]):
+        tables = [np.array([last, mate, *other]) for last in atoms]
+        own = np.array([part.of(t[:, 0], t[:, 1]) for t in tables])
+        swapped = np.array([part.of(t[:, 0], t[[1, 0, 2, 3], 1]) for t in tables])
+        most = max(most, int(np.ptp(own)), int(np.ptp(swapped)))
+    assert 2 * most <= part.sensitivity(4).l1 == pytest.approx(2.0 * alone * step + 2.0)
+    changes = [
+        _product(part, one, mate) - _product(part, other, mate) for one in atoms for other in atoms for mate in atoms
+    ]
+    singular = np.linalg.svd(np.array(changes), compute_uv=False)
+    assert ((singular**whole.power).sum(axis=1) ** (1.0 / whole.power)).max() == pytest.approx(alone * step, rel=0.01)
+
+
+def _product(part, row, mate):
+    one, other = (own.integers[a] - own.integers[b] for own, a, b in zip(part.whole.columns, row, mate, strict=True))
+    return np.outer(one, other).astype(float)
+
+
+def test_pairs_of_rows_are_taken_where_noise_is_more_than_chance():
+    """By the number of rows, ε and the level, which are public."""
+    (kernel,), (rank,) = PAIRS["kernel"], PAIRS["rank"]
+    assert kernel.suited(200, 1.0, 0.05) == SwappedCovariance(kernel)
+    assert kernel.suited(20_000, 1.0, 0.05) is kernel
+    assert kernel.suited(20_000, 0.1, 0.05) == SwappedCovariance(kernel)
+    assert rank.suited(200, 1.0, 0.05) is rank
+    assert swap_sensitivity((1, 1), power=2).l1 < covariance_sensitivity((1, 1), 2).l1
 
 
 def test_two_places_move_a_dependence_by_nearly_twice_as_much():

@@ -3,8 +3,8 @@
 Independence is tested by the Hilbert–Schmidt independence criterion. In centred features HSIC is ‖M − m·nᵀ‖², with M
 the mean features of the pair and m, n those of either column: all three are released, with noise that is independent
 between them. Under the hypothesis M − m·nᵀ varies by the sampling of rows, with covariance (S ⊗ T)/N for the features'
-own covariances S and T, and by the noise of M, m and n. A part of the level is for the plainest kind of dependence, by
-the products of few scores (`score_tests`).
+own covariances S and T, and by the noise of M, m and n. The plainest kind of dependence, by the products of few scores,
+weighs most (`score_tests`).
 """
 
 import math

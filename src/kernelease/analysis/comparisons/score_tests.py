@@ -18,6 +18,7 @@ from scipy.special import chdtrc, ndtr, ndtri
 
 from kernelease.analysis.comparisons.tables import SampleRows
 from kernelease.analysis.estimate import Target
+from kernelease.analysis.inference import combined_p
 from kernelease.arrays import Floats, Integers
 from kernelease.estimate.marginal import DENSE, Marginal, MeasuredMarginal, tabulation
 from kernelease.measured.blocks import NoisyBlocks
@@ -27,7 +28,7 @@ from kernelease.table.columns.column import Column
 from kernelease.table.schema import Schema
 
 Flags: TypeAlias = NDArray[np.bool_]
-MAIN = 0.85  # of the level of a column or a pair, for its main scores where it has others
+MAIN = 0.85  # weight of the main scores of a column or a pair, where it has others
 _SMALL = 0.25  # of a variance: with so little of products of errors in a sum, its law is still near the normal one
 _NEGLIGIBLE = 1e-2  # of the largest singular value of a function of two columns
 _NOBODY = 1e-6  # rows of a cell that holds none
@@ -41,8 +42,8 @@ MOST_SCORES = 24  # of a column or a pair: with more, a kernel sees as well
 class Scored:
     """Numbers that are 0 on average under the hypothesis, and the covariance of their errors: (k,), (k, k).
 
-    `main` marks those that an analyst would ask for first. They have most of the level for themselves: whether a value
-    is NULL takes no power from where in the range it is.
+    `main` marks those that an analyst would ask for first. They weigh most: whether a value is NULL takes little power
+    from where in the range it is.
     """
 
     values: Floats
@@ -52,10 +53,10 @@ class Scored:
 
     @property
     def p_value(self) -> float:
-        """The least of both parts, each by its share of the level; the whole where there is one part only."""
+        """Of both parts, by a mean in which the main one weighs most; the whole where there is one part only."""
         if self.main.all() or not self.main.any():
             return self._p_of(np.ones_like(self.main))
-        return min(1.0, self._p_of(self.main) / MAIN, self._p_of(~self.main) / (1.0 - MAIN))
+        return combined_p(self._p_of(self.main), self._p_of(~self.main), MAIN)
 
     def _p_of(self, chosen: Flags) -> float:
         """The p-value by χ²; under Laplace noise by each number alone, with the longer tails of that law."""
