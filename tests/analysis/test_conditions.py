@@ -5,8 +5,7 @@ import datetime
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from kernelease.analysis.estimands import parse_condition
 from kernelease.errors import KerneleaseError, ParameterError

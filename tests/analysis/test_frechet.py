@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from kernelease.analysis.averages import count, expectation, mean, probability
 from kernelease.analysis.estimands import parse_condition
@@ -69,3 +70,40 @@ def test_classes_hold_atoms_that_a_condition_can_not_tell_apart():
     finer = atom_classes(column, [], parts=4)
     assert len(np.unique(finer.groups)) == 4
     assert len(np.unique(atom_classes(KINDS.column("kind"), [], parts=2).groups)) == 3
+
+
+QUESTION = "age >= 40 and sex == 'F' and kids >= 1"
+ASKED = (T["age"] >= 40) & (T["sex"] == "F") & (T["kids"] >= 1)
+SHARES = {"rows": TABLE, "weights": np.full(ROWS, 1 / ROWS)}
+
+
+def test_one_bound_on_either_side_is_shorter_than_all_counts_at_once():
+    """Synthetic rows say which counts to weigh; without noise the bounds are the same, with it they are nearer."""
+    exact = [probability(simple(TABLE, 1e-4, **given), QUESTION).interval() for given in ({}, SHARES)]
+    assert exact[0] == pytest.approx(exact[1], abs=1e-4)
+    noisy = [probability(simple(TABLE, 20.0, **given), QUESTION).margin() for given in ({}, SHARES)]
+    assert noisy[1] < 0.85 * noisy[0]
+    totals = [count(simple(TABLE, 20.0, **given), QUESTION).margin() for given in ({}, SHARES)]
+    assert totals[1] == pytest.approx(ROWS * noisy[1], rel=1e-6)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("weights", ["own", "wrong"])
+def test_bounds_hold_whatever_rows_weigh_the_counts(weights):
+    """60 releases, once with rows that have nothing to do with the table: fails wrongly once in 10,000 times."""
+    other = people(ROWS, seed=9).take(np.random.default_rng(0).permutation(ROWS))
+    shuffled = other.set_column(0, other.column_names[0], other.column(0).take(np.arange(ROWS)[::-1]))
+    given = SHARES if weights == "own" else {**SHARES, "rows": shuffled}
+    held = [
+        low <= ASKED.mean() <= high
+        for low, high in (probability(simple(TABLE, 20.0, seed=s, **given), QUESTION).interval() for s in range(60))
+    ]
+    assert sum(held) >= binom.ppf(1e-4, 60, 0.95)
+
+
+def test_ratios_are_bounded_by_all_counts_at_once():
+    """Of a ratio of two sums that are both bounds, no weights are one."""
+    given, plain = (
+        mean(simple(TABLE, 20.0, **more), "kids", where="age >= 40 and sex == 'F'") for more in (SHARES, {})
+    )
+    assert given.interval() == plain.interval()

@@ -235,6 +235,18 @@ def test_offsets_show_that_rows_of_a_cell_lie_at_one_end():
     assert unevenness_of(np.floor(even / 12.5) * 12.5 + 12.4).min() > 0.1
 
 
+def test_offsets_that_are_noise_show_nothing():
+    """Some are beyond two standard errors, which are more than the rows of a cell can be off: no cell but outermost."""
+    schema = ke.Schema.parse("".join(f'[columns.{name}]\ntype = "number"\nmin = 0.0\nmax = 100.0\n' for name in "xyz"))
+    for seed in range(3):
+        rows = pa.table(dict(zip("xyz", np.random.default_rng(seed).uniform(0.0, 100.0, (3, 5_000)), strict=True)))
+        found = ke.measure(rows, schema=schema, privacy=(1.0, 1e-6), noise=ke.SeededNoise(seed))
+        evidence = Evidence(schema=found.laid.schema, measured=found.measured)
+        assert evidence.moments is not None
+        own = unevenness(evidence, max(evidence.marginals((0,)), key=lambda one: one.size)).own
+        assert np.count_nonzero(own == 1.0) <= 2
+
+
 def measured_alone(numbers, seed, epsilon):
     """What counts without offsets say of one column of numbers, 0 to 100 in 8 cells; noise is seeded."""
     rows = pa.table({"x": numbers, "y": np.arange(len(numbers)) % 2 == 0})

@@ -23,13 +23,13 @@ from kernelease.analysis.estimands import (
     numbers_of,
     present,
 )
-from kernelease.analysis.estimate import Estimate, Parts, Target
+from kernelease.analysis.estimate import Estimate, Parts, Source, Target
 from kernelease.analysis.feature_averages import feature_average
 from kernelease.analysis.frechet import frechet_bounds
 from kernelease.analysis.groups import EstimateTable, Groups, grouped
 from kernelease.analysis.inference import CONFIDENCE, ConfidenceLimits, Interval, UnknownLimits, critical_value
 from kernelease.analysis.inside import Unevenness, axes_of, is_only_uneven, unevenness
-from kernelease.analysis.ratio_estimator import RatioEstimator, ratio_source
+from kernelease.analysis.ratio_estimator import RatioEstimator, marginal_source, ratio_source
 from kernelease.analysis.representatives import (
     CLOSE,
     EVEN,
@@ -495,7 +495,7 @@ def average(evidence: "Evidence", estimand: Estimand, grids: Grids | None = None
     if measured:
         estimate = _from_marginals(evidence, estimand, measured, grids or Grids())
     else:
-        estimate = frechet_bounds(evidence, estimand)
+        estimate = _bounded(evidence, estimand)
     if estimate is None:
         return _nothing(evidence, estimand)
     return estimate if math.isfinite(estimate.value) else _placed(estimate, evidence, estimand)
@@ -510,12 +510,21 @@ def _from_marginals(
         return None
     if not estimator.is_settled and _finer_elsewhere(evidence, estimator.marginal):
         with suppress(CapacityError):
-            return frechet_bounds(evidence, estimand)
+            return _bounded(evidence, estimand)
     scale = evidence.total if estimand.is_total and evidence.public_total else 1.0
     estimate = estimator.estimate(scale=scale, about=estimand.about)
     pair = estimator.functions.middle()
     source = ratio_source(evidence, estimator, pair, estimate.parts, scale)
     return replace(estimate, source=source)
+
+
+def _bounded(evidence: "Evidence", estimand: Estimand) -> Estimate | None:
+    """The extremes over all tables that agree with what was measured; None where no row can exist."""
+
+    def source_of(marginal: Marginal, function: Floats, sampling: float) -> Source | None:
+        return marginal_source(evidence, marginal, function, sampling=sampling)
+
+    return frechet_bounds(evidence, estimand, source_of)
 
 
 def _finer_elsewhere(evidence: "Evidence", marginal: Marginal) -> bool:

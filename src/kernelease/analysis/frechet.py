@@ -5,7 +5,7 @@ Atoms that a question can't tell apart are put into one class first, so that que
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias, final
 
@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array, hstack, vstack
 
 from kernelease.analysis.estimands import Estimand
-from kernelease.analysis.estimate import Estimate, Parts, Target
-from kernelease.analysis.inference import CONFIDENCE, ConfidenceLimits, Interval, critical_value
+from kernelease.analysis.estimate import Estimate, Parts, Source, Target, combined, covariance
+from kernelease.analysis.inference import CONFIDENCE, ConfidenceLimits, Interval, NormalLimits, critical_value
 from kernelease.analysis.representatives import CellValues, Representatives, cell_values, outcomes, representatives
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import CapacityError, ParameterError
@@ -38,6 +38,7 @@ REMARK = (
     "what was measured"
 )
 Sparse: TypeAlias = csr_array
+SourceOf: TypeAlias = Callable[[Marginal, Floats, float], Source | None]
 
 
 @final
@@ -48,6 +49,18 @@ class KnownCounts:
     matrix: Sparse
     values: Floats
     errors: Floats
+    parts: tuple[tuple[Marginal, Integers], ...]  # whose counts they are, and which of them each of its cells is in
+
+    def error(self, weights: Floats, source_of: SourceOf, target: Target) -> float:
+        """The standard error of a weighted sum of all of them, with the exact covariance of their noise."""
+        terms, first = list[tuple[float, Source | None]](), 0
+        for marginal, unions in self.parts:
+            function = weights[first : first + int(unions.max()) + 1][unions]
+            drawn = float(marginal.sampling([function])[0, 0]) if target is Target.POPULATION else 0.0
+            terms.append((1.0, source_of(marginal, function, math.sqrt(max(0.0, drawn)))))
+            first += int(unions.max()) + 1
+        source = combined(terms)
+        return math.inf if source is None else math.sqrt(covariance(source.weights(), source.weights()))
 
 
 @final
@@ -93,17 +106,38 @@ class FrechetLimits(ConfidenceLimits):
                 return max(ends[0], possible[0]), min(ends[1], possible[1])
         return possible
 
-    def _extreme(self, z: float, sign: float) -> float:
-        """The least (sign 1) or greatest (sign −1) ratio; NaN where no table agrees with all of them."""
-        cells = self.functions.size
+    def bound(self, reference: Floats, sign: float) -> tuple[float, Floats] | None:
+        """A number that Σ numerator is nowhere below (sign 1) or above (sign −1), and the weights of counts in it.
+
+        Whatever the counts are, a solution of the dual program gives such a bound, a weighted sum of them: its noise is
+        that of a sum, and not of all counts at once. Weights that are good are those of `reference`, other counts that
+        are near: chosen by the noisy ones they would favour what noise made large.
+        """
+        above, limits = self._system(reference, critical_value(CONFIDENCE))
+        found = scipy.optimize.linprog(sign * self.functions.numerator, A_ub=above, b_ub=limits, method="highs")
+        if found.status != 0:
+            return None
+        size, duals = len(reference), np.asarray(found.ineqlin.marginals)
+        weights = duals[:size] - duals[size : 2 * size]
+        value = float(weights @ self.known.values) + float(duals[-2] - duals[-1]) * self.rows[0]
+        return sign * value, weights
+
+    def _system(self, values: Floats, z: float) -> tuple[Sparse, Floats]:
+        """A and b of A·p ≤ b: the rows at all points of tables whose counts are within z errors of some values."""
         # A row may be at any representative of its cell: each is a variable of its own.
         points = len(self.functions.cell)
-        spread = csr_array((np.ones(points), (self.functions.cell, np.arange(points))), shape=(cells, points))
-        matrix = self.known.matrix @ spread
-        high, low = self.known.values + z * self.known.errors, self.known.values - z * self.known.errors
-        everyone = csr_array(np.ones((1, points)))
-        above = vstack([matrix, -matrix, everyone, -everyone])
+        spread = csr_array(
+            (np.ones(points), (self.functions.cell, np.arange(points))), shape=(self.functions.size, points)
+        )
+        matrix, everyone = self.known.matrix @ spread, csr_array(np.ones((1, points)))
+        high, low = values + z * self.known.errors, values - z * self.known.errors
         limits = np.concatenate([high, -low, [self.rows[1]], [-self.rows[0]]])
+        return vstack([matrix, -matrix, everyone, -everyone]).tocsr(), limits
+
+    def _extreme(self, z: float, sign: float) -> float:
+        """The least (sign 1) or greatest (sign −1) ratio; NaN where no table agrees with all of them."""
+        above, limits = self._system(self.known.values, z)
+        points = len(self.functions.cell)
         system = hstack([above, csr_array(-limits[:, None])]).tocsr()
         below = np.append(np.zeros(points) if self.is_total else self.functions.denominator, float(self.is_total))
         found = scipy.optimize.linprog(
@@ -127,8 +161,11 @@ class AtomClasses:
     points: Representatives
 
 
-def frechet_bounds(evidence: "Evidence", estimand: Estimand) -> Estimate | None:
-    """The extremes over all tables that agree with the noisy counts; the value is NaN. None where no row can exist."""
+def frechet_bounds(evidence: "Evidence", estimand: Estimand, source_of: SourceOf) -> Estimate | None:
+    """The extremes over all tables that agree with the noisy counts; the value is NaN. None where no row can exist.
+
+    `source_of` says where the error of a sum over the cells of a marginal comes from, with its sampling error.
+    """
     columns = evidence.positions(estimand.columns)
     known = _known(evidence, columns)
     chosen = _classes(evidence, estimand, columns, known)
@@ -147,14 +184,51 @@ def frechet_bounds(evidence: "Evidence", estimand: Estimand) -> Estimate | None:
         is_total=estimand.is_total,
         laplace=any(marginal.laplace for marginal in known),
     )
+    sharper = _by_bounds(evidence, limits, columns, tuple(part.groups for part in chosen), source_of)
     return Estimate(
         value=math.nan,
-        parts=Parts(noise=_noise(limits)),
-        limits=limits,
+        parts=Parts(noise=_noise(limits) if sharper is None else max(sharper.low_error, sharper.high_error)),
+        limits=limits if sharper is None else sharper,
         target=evidence.target,
         about=estimand.about,
         remark=REMARK.format(", ".join(evidence.schema.names[index] for index in columns)),
         possible=limits.possible,
+    )
+
+
+def _by_bounds(
+    evidence: "Evidence",
+    limits: FrechetLimits,
+    columns: tuple[int, ...],
+    classes: tuple[Integers, ...],
+    source_of: SourceOf,
+) -> NormalLimits | None:
+    """Limits by one bound on either side, for a share or a total of all rows; weighed by what the synthetic rows count.
+
+    None for a ratio of two sums, and where there are no rows.
+    """
+    whole = limits.is_total or bool(np.all(limits.functions.denominator == 1.0))
+    if not whole or evidence.rows is None or evidence.weights is None or evidence.chosen.parts:
+        return None
+    if limits.rows[0] < limits.rows[1]:
+        return None
+    declared = [evidence.schema.columns[index] for index in columns]
+    codes = [
+        own[column.encode(evidence.rows.column(column.name))] for own, column in zip(classes, declared, strict=True)
+    ]
+    places = np.ravel_multi_index(codes, [int(own.max()) + 1 for own in classes])
+    counts = limits.rows[0] * np.bincount(places, evidence.row_shares, minlength=limits.functions.size)
+    scale = 1.0 if limits.is_total else limits.rows[0]
+    low, high = (limits.bound(limits.known.matrix @ counts, sign) for sign in (1.0, -1.0))
+    if low is None or high is None:
+        return None
+    return NormalLimits(
+        low=min(low[0], high[0]) / scale,
+        high=max(low[0], high[0]) / scale,
+        low_error=limits.known.error(low[1], source_of, evidence.target) / scale,
+        high_error=limits.known.error(high[1], source_of, evidence.target) / scale,
+        within=limits.possible,
+        laplace=limits.laplace,
     )
 
 
@@ -262,7 +336,7 @@ def known_counts(
     about their union only. With `sampled` rows drawn from a population, sampling adds to each error.
     """
     shape = tuple(int(group.max()) + 1 for group in classes)
-    rows, values, errors = [], [], []
+    rows, values, errors, parts = [], [], [], []
     for marginal in known:
         places = [columns.index(index) for index in marginal.columns]
         ours, cells = zip(
@@ -273,6 +347,7 @@ def known_counts(
             continue
         unions = _flat(cells, counts)
         seen = _flat(ours, counts, places, shape)
+        parts.append((marginal, unions))
         for union in range(math.prod(counts)):
             estimate, covariance = marginal.joint([(unions == union).astype(np.float64)])
             rows.append(seen == union)
@@ -280,7 +355,10 @@ def known_counts(
             errors.append(math.sqrt(max(0.0, covariance[0, 0]) + _binomial(estimate[0], sampled)))
     dense: NDArray[np.bool_] = np.array(rows).reshape(len(rows), math.prod(shape))
     return KnownCounts(
-        matrix=csr_array(coo_array(dense.astype(np.float64))), values=np.array(values), errors=np.array(errors)
+        matrix=csr_array(coo_array(dense.astype(np.float64))),
+        values=np.array(values),
+        errors=np.array(errors),
+        parts=tuple(parts),
     )
 
 

@@ -28,8 +28,7 @@ from kernelease.analysis.representatives import LEAST, YEAR, atom_numbers, extre
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
 from kernelease.estimate.marginal import Marginal
-from kernelease.estimate.products import Product, covariance_of, product
-from kernelease.estimate.products import Term as Summed
+from kernelease.estimate.products import Product, Term as Summed, covariance_of, product
 from kernelease.table.columns.cells import Celled
 from kernelease.table.expressions.formulas import Factor, ModelFormula, Shape
 

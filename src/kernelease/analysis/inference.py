@@ -25,7 +25,10 @@ CONFIDENCE = 0.95  # the usual level of an interval
 SIGNIFICANCE = 0.05  # and of a test
 DRAWS = 999  # from the null distribution
 LEAST_DRAWS = 19  # so that p can be 0.05
-SCORES = 0.85  # of the level of a test, for its few plain scores; the rest is for the kernel, which sees everything
+SCORES = 0.85  # weight of a test's few plain scores; the rest is that of the kernel, which sees everything
+
+
+_LEAST_P = 1e-300  # what is less is 0 in floats
 
 
 class ConfidenceLimits(ABC):
@@ -212,11 +215,12 @@ class TestResult:
         )
 
     def with_scores(self, p_value: float | None) -> "TestResult":
-        """This test and one by scores as one: each has its share of the level, so that together they keep it."""
+        """This test and one by scores as one, by a mean of both p-values in which the scores weigh most."""
         if p_value is None:
             return self
-        drawn, computed = self.p_value / (1.0 - SCORES), p_value / SCORES
-        return replace(self, p_value=min(1.0, drawn, computed), draws=self.draws if drawn <= computed else None)
+        plainer = p_value / SCORES <= self.p_value / (1.0 - SCORES)
+        together = combined_p(p_value, self.p_value, SCORES)
+        return replace(self, p_value=together, draws=None if plainer else self.draws)
 
     def rejects(self, level: float = SIGNIFICANCE) -> bool:
         """Whether the hypothesis is rejected at a level: it is so, wrongly, at most with that probability."""
@@ -241,6 +245,24 @@ class TestResult:
 
     def _repr_html_(self) -> str:
         return f"<p>{html.escape(self.words)}</p>"
+
+
+def combined_p(first: float, second: float, weight: float) -> float:
+    """p of two tests together: of their weighted harmonic mean (Wilson 2019), as if they were independent.
+
+    With p and q even between 0 and 1, weight/p + (1 − weight)/q is at least h where p ≤ a = weight/(h − 1 + weight),
+    and else where q ≤ (1 − weight)/(h − weight/p), whose average over p has a closed form. Parts of a level that are
+    added up (Bonferroni) waste what both tests find: at 0.05 and a weight of 0.85 they reject in 4.3 to 4.9 of 100, the
+    more they go together the fewer, and this one in 4.8 to 5.0.
+
+    >>> round(combined_p(0.05, 0.05, 0.85), 4), round(combined_p(0.05, 0.6, 0.85), 4)
+    (0.0526, 0.0613)
+    """
+    rest = 1.0 - weight
+    mean = weight / max(first, _LEAST_P) + rest / max(second, _LEAST_P)
+    most = weight / (mean - rest)
+    logarithm = math.log(mean - weight) + math.log(mean - rest) - math.log(weight * rest)
+    return min(1.0, most + rest / mean * (1.0 - most + weight / mean * logarithm))
 
 
 def rejected_level(limits: ConfidenceLimits, value: float) -> float:

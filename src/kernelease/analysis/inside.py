@@ -239,7 +239,8 @@ def _by_offsets(evidence: "Evidence", marginal: Marginal) -> tuple[Floats, Float
     offset, noise = sums.counts[parts] ** 2, sums.variances[parts]
     alone = (np.bincount(parts)[parts] == 1) & (half > 0.0)
     reach = np.where(alone, np.maximum(marginal.counts, 1.0) * half, 1.0) ** 2
-    least = np.where(alone & (offset > SURE**2 * noise), 3.0 * (offset - noise) / reach, 0.0)
+    seen = alone & (np.minimum(offset, reach) > SEEN**2 * noise)  # no offset is beyond its cell's reach but by noise
+    least = np.where(seen, 3.0 * (offset - noise) / reach, 0.0)
     most = np.where(alone, 3.0 * (offset + SURE**2 * noise) / reach, 1.0)
     return np.clip(least, 0.0, 1.0), np.clip(most, 0.0, 1.0)
 

@@ -151,7 +151,23 @@ def gini(evidence: "Evidence", name: str) -> Estimate:
         target=evidence.target,
         about=about,
     )
-    return replace(found, source=marginal_source(evidence, marginal, gradient, sampling=sampling))
+    hidden = critical_value(CONFIDENCE) * math.sqrt(max(0.0, float(marginal.joint([x])[1][0, 0])))
+    return replace(
+        found,
+        vague=hidden > _total_of_rows(evidence, column),
+        source=marginal_source(evidence, marginal, gradient, sampling=sampling),
+    )
+
+
+def _total_of_rows(evidence: "Evidence", column: Column) -> float:
+    """The sum of a column's numbers over the synthetic rows; infinite without such rows.
+
+    A ratio says little where noise may be all that it is over. That is judged by the rows: of noisy sums, those that
+    noise made too large would say something, with intervals that are long to one side.
+    """
+    if evidence.rows is None or evidence.weights is None:
+        return math.inf
+    return evidence.total * float(evidence.row_shares @ np.nan_to_num(numbers_of(column, evidence.rows)))
 
 
 def _more_below(x: Floats, counts: Floats) -> Floats:

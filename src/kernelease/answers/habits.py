@@ -220,10 +220,15 @@ def _with_columns(write: str, columns: Iterable[Column]) -> str:
     return re.sub(r"\b(age|days|ward|sex|bmi)\b", lambda word: own.get(word[0], word[0]), write)
 
 
+_OF_VECTORS = ("density", "classify", "probabilities", "axes", "clusters", "nearest", "expected")
+
+
 def _refusal(kind: str, name: str, known: list[str], columns: list[str]) -> str:
     """What to write in place of a name that is not there."""
     if name in columns:
         return f'{name}: is a column: write release.mean("{name}"), or release["{name}"] for its synthetic values.'
+    if name in _OF_VECTORS:
+        return f"{name}: write release.vectors().{name}(…): a release of vectors is asked there."
     if name in MOVED:
         return f"{name}: write {MOVED[name]}: {_MOVED}."
     if name in known:

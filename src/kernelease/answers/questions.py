@@ -222,8 +222,9 @@ class Among:
 
     def expect(self, function: Callable[[Columns], Any]) -> Estimate:
         """The mean of a function of vectors."""
-        release, noisy = self.release, reading(self.release).embedding("expectation")
-        return vector_expectation(noisy, release.rows, release.points, release.weights, function, self.of)
+        release, read = self.release, reading(self.release)
+        noisy, domain = read.embedding("expectation"), release.measurements.domain
+        return vector_expectation(noisy, domain, release.rows, read.points(), release.weights, function, self.of)
 
 
 def _more(before: str | tuple[str, ...] | None, by: str | Sequence[str]) -> str | tuple[str, ...]:
