@@ -34,8 +34,7 @@ from kernelease.methods.method import Context
 from kernelease.noises import SeededNoise
 from kernelease.passes import EncodedRows
 from kernelease.privacy.accounting import Privacy
-from kernelease.privacy.sensitivity import ROWS as ROWS_OF_TABLE
-from kernelease.privacy.sensitivity import Neighbours
+from kernelease.privacy.sensitivity import ROWS as ROWS_OF_TABLE, Neighbours
 from kernelease.seeds import PublicSeed
 from kernelease.sources.device_rows import device_total
 from kernelease.table.domains import TableDomain

@@ -5,8 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from kernelease.fit.mixtures.beyond import Detail, in_detail
 from kernelease.measured.counts import Contrasts, Counts, without_means
@@ -130,3 +129,22 @@ def test_sums_over_cells_are_those_of_the_whole_table():
     sums, variance = detail(real, deviation=1e-9).summed((cells, cells), alone)
     assert np.allclose(sums, without_means(table(real, groups=cells)), atol=1e-7)
     assert np.allclose(variance, 1e-18 * np.outer(np.bincount(cells), np.bincount(cells)))
+
+
+def test_noise_of_sums_makes_a_chi_squared_of_one_for_each_number():
+    """Interactions of a yes or no, of which means are taken out: 400 draws of noise, 5 numbers each, ± 4 deviations."""
+    sigma, generator = 1e-3, np.random.default_rng(4)
+    block = Contrasts(columns=(0, 1), groups=(np.arange(2), EVERY), share=0.1)
+    flat = np.full(2, 0.5), np.full(ATOMS, 1.0 / ATOMS)
+    squares = []
+    for _ in range(400):
+        one = Detail(
+            columns=(0, 1),
+            fine=(np.arange(2), EVERY),
+            shares=without_means(generator.normal(0.0, sigma, (2, ATOMS))),
+            deviation=sigma * np.sqrt(block.numbers / block.cells),
+            block=block,
+        )
+        shares, variance = one.summed((np.arange(2), CELLS), flat)
+        squares.append(float(np.sum(shares**2 / variance)) / 5)
+    assert np.mean(squares) == pytest.approx(1.0, abs=4.0 * np.sqrt(2.0 / 5 / 400))

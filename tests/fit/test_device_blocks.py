@@ -31,14 +31,14 @@ def by_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("layout", [name for name in LAYOUTS if "interactions" not in name])
 def test_products_of_up_to_four_columns_are_those_of_the_terms(layout: str) -> None:
     objective, generator = Objective.of(LAYOUTS[layout]()), np.random.default_rng(1)
-    q = objective.normalise(generator.normal(size=(7, objective.size)).astype(np.float32))
+    q = objective.normalise(generator.normal(size=(objective.size, 7)).astype(np.float32))
     w = softmax_weights(generator.normal(size=7).astype(np.float32))
-    wide = np.concatenate([objective.groupings.extend(q), np.ones((7, 1), dtype=np.float32)], axis=1)
+    wide = np.concatenate([objective.groupings.extend(q), np.ones((1, 7), dtype=np.float32)]).T.copy()
     found, wanted = ([np.zeros_like(wide), np.zeros_like(w), np.zeros(1)] for _ in range(2))
     counted = [term for term in apart(objective.terms) if not isinstance(term, Correlations)]
     DeviceBlocks(counted, wide.shape[1]).add(wide, w, *found)
     for term in counted:
-        wanted[2] += term.add(wide, w, wanted[0], wanted[1])
+        wanted[2] += term.add(wide.T, w, wanted[0].T, wanted[1])
     found[0][:, -1] = 0.0  # what stands for a column that is not there has no slope
     for one, other in zip(found, wanted, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-4 * float(np.abs(other).max()))

@@ -204,3 +204,15 @@ def test_polishing_drops_what_does_not_pay() -> None:
     likelihood = _joint(1e-3)
     more = TRUTH.joined(np.array([[0.0, 3.0]]), 0.4).weighted(np.array([0.49, 0.3, 0.2, 0.01]))
     assert len(Growing(optimiser=OPTIMISER).polish(likelihood, more)[0]) == 3
+
+
+def test_a_sketch_changes_how_far_a_step_goes_and_not_where_to() -> None:
+    """The slope is that of all frequencies; dot products are those of some, off by chance."""
+    waves = _joint(0.01).parts[0]
+    assert isinstance(waves, FourierLikelihood)
+    residual = waves.residual(TRUTH)
+    exact, slope = waves.linearised(TRUTH.centres, TRUTH.widths, residual)
+    sketched, same = waves.sketched(7).linearised(TRUTH.centres, TRUTH.widths, residual)
+    np.testing.assert_allclose(same, slope, rtol=1e-9, atol=1e-9 * np.abs(slope).max())
+    off = np.abs(sketched - exact).max() / np.abs(exact).max()
+    assert 0.0 < off < 0.7

@@ -100,6 +100,12 @@ def test_what_noise_may_hide_is_not_taken_as_never() -> None:
     assert not _pair([[80.0, 0.0], [0.0, 20.0]], 10.0).never.any()
 
 
+def test_a_count_that_noise_does_not_explain_is_one_of_rows_however_few() -> None:
+    """Of 4,000 rows 130 have the second value, where independent columns would have 2,000, and noise is 50."""
+    assert not _pair([[3870.0, 130.0], [130.0, 3870.0]], 50.0).never.any()
+    assert _pair([[3930.0, 70.0], [70.0, 3930.0]], 50.0).never.tolist() == [[False, True], [True, False]]
+
+
 def test_long_columns_of_as_many_values_are_looked_at_closer_and_read_off() -> None:
     g = np.random.default_rng(5)
     size, rows = 2 * LONG, 40_000

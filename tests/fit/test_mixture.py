@@ -11,10 +11,10 @@ from kernelease.errors import ParameterError
 from kernelease.fit.mixtures import objective as objective_module
 from kernelease.fit.mixtures.beyond import Detail
 from kernelease.fit.mixtures.mixture import Mixture, MixtureSolver, ties_of
-from kernelease.fit.mixtures.objective import Objective, softmax_weights, trust
-from kernelease.fit.mixtures.terms import Correlations, Pairs, Set, Singles, Stack, apart, stacked
+from kernelease.fit.mixtures.objective import Objective, Told, softmax_weights, trust
+from kernelease.fit.mixtures.terms import Correlations, Pairs, Set, Singles, Stack, apart, correlations, stacked
 from kernelease.fit.solver import Outcome
-from kernelease.measured.blocks import Block, NoisyBlocks
+from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks
 from kernelease.measured.counts import Contrasts, Counts
 from kernelease.noises import SeededNoise
 from kernelease.seeds import PublicSeed
@@ -90,7 +90,7 @@ def test_every_number_that_was_measured_is_in_the_objective(layout: str) -> None
     """χ² of all terms together is that of single columns and of each block: none is left out, none counted twice."""
     noisy = LAYOUTS[layout]()
     objective = Objective.of(noisy)
-    logits, weights = np.zeros((1, objective.size), dtype=np.float32), np.zeros(1, dtype=np.float32)
+    logits, weights = np.zeros((objective.size, 1), dtype=np.float32), np.zeros(1, dtype=np.float32)
     q, w = objective.normalise(logits), softmax_weights(weights)
     wide = objective.groupings.extend(q)
     singles = objective.terms[0].add(wide, w, np.zeros_like(wide), np.zeros_like(w))
@@ -105,7 +105,7 @@ def test_gradients_are_those_of_the_objective(layout: str) -> None:
     """Against central differences of ½ Σ trust·χ² + κ·KL, computed from the joint distribution of all columns."""
     noisy = LAYOUTS[layout]()
     objective, generator, kappa = Objective.of(noisy), np.random.default_rng(1), 30.0
-    logits = generator.normal(size=(3, objective.size)).astype(np.float32)
+    logits = generator.normal(size=(objective.size, 3)).astype(np.float32)
     weight_logits = generator.normal(size=3).astype(np.float32)
     _, gradients = objective.gradients(logits, weight_logits, kappa)
     for which, parameters in enumerate((logits, weight_logits)):
@@ -133,7 +133,7 @@ def off_correlation(term: Correlations, pair: tuple[int, ...], q: np.ndarray, w:
 def by_hand(noisy: NoisyBlocks, objective: Objective, logits: np.ndarray, weights: np.ndarray, kappa: float) -> float:
     """The objective in float64, from each block on its own."""
     w = np.exp(weights) / np.exp(weights).sum()
-    q = [np.exp(logits[:, p]) / np.exp(logits[:, p]).sum(axis=1, keepdims=True) for p in objective.places]
+    q = [(np.exp(logits[p]) / np.exp(logits[p]).sum(axis=0)).T for p in objective.places]
     total, trusted = 0.0, 2.0 if any(isinstance(block.block, Contrasts) for block in noisy.blocks) else 1.0
     for term in (one for one in objective.terms if isinstance(one, Correlations)):
         total += sum(
@@ -194,15 +194,13 @@ def test_gradients_with_ties_are_those_of_the_objective() -> None:
     plain, generator, kappa = Objective.of(noisy), np.random.default_rng(1), 30.0
     ties = generator.normal(size=(plain.size, plain.size))
     tied = dataclasses.replace(plain, ties=((ties + ties.T) / 2.0).astype(np.float32))
-    logits = generator.normal(size=(3, plain.size)).astype(np.float32)
+    logits = generator.normal(size=(plain.size, 3)).astype(np.float32)
     weight_logits = generator.normal(size=3).astype(np.float32)
     _, without = plain.gradients(logits.copy(), weight_logits, kappa)
     _, gradients = tied.gradients(logits.copy(), weight_logits, kappa)
 
     def reward(logits: np.ndarray, weights: np.ndarray) -> float:
-        q = np.concatenate(
-            [np.exp(logits[:, p]) / np.exp(logits[:, p]).sum(axis=1, keepdims=True) for p in plain.places], axis=1
-        )
+        q = np.concatenate([(np.exp(logits[p]) / np.exp(logits[p]).sum(axis=0)).T for p in plain.places], axis=1)
         w = np.exp(weights) / np.exp(weights).sum()
         return -kappa * 0.5 * float(w @ np.einsum("mc,cd,md->m", q, tied.ties, q)) / plain.numbers
 
@@ -277,12 +275,12 @@ def test_each_layout_takes_the_terms_it_is_named_for() -> None:
 
 def test_a_stack_of_sets_has_their_gradients_and_misfit() -> None:
     objective, generator = Objective.of(LAYOUTS["a set of four in other cells"]()), np.random.default_rng(1)
-    q = objective.normalise(generator.normal(size=(7, objective.size)).astype(np.float32))
+    q = objective.normalise(generator.normal(size=(objective.size, 7)).astype(np.float32))
     w, wide = softmax_weights(generator.normal(size=7).astype(np.float32)), objective.groupings.extend(q)
     sets = [term for term in objective.terms if isinstance(term, Set)]
     assert {len(one.places) for one in sets} == {3, 4}
     together, each = ((np.zeros_like(wide), np.zeros_like(w)) for _ in range(2))
-    misfit = Stack.of(sets, wide.shape[1]).add(wide, w, *together)
+    misfit = Stack.of(sets, len(wide)).add(wide, w, *together)
     assert misfit == pytest.approx(sum(one.add(wide, w, *each) for one in sets), rel=1e-4)
     for one, other in zip(together, each, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-4 * float(np.abs(other).max()))
@@ -470,6 +468,27 @@ def test_a_detail_counts_beside_its_pair_as_far_as_its_sums_can_be_seen(columns:
     assert np.allclose(term.target[here], wanted, atol=1e-5)
 
 
+@pytest.mark.parametrize("columns", [(0, 3), (3, 0)])
+def test_a_detail_counts_by_itself_where_its_pair_was_counted_in_coarser_cells(columns: tuple[int, int]) -> None:
+    """Column 4 is read off column 3: it parts cells of 3 that no pair does, and the detail tells these apart, too."""
+    blocks = [dataclasses.replace(block, share=0.05) for block in all_blocks(SIZES, 2, width=2)]
+    fine = Counts(columns=columns, groups=tuple(np.arange(SIZES[i]) for i in columns), share=0.3)
+    noisy = noisy_blocks(CODES, SIZES, [*blocks, fine])
+    (detail,) = noisy.details
+    shares = np.bincount(CODES[3], minlength=5) / CODES.shape[1]
+    told = Told(column=3, cells=np.arange(5), shares=shares, variances=np.full(5, 1e-4))
+    objective = Objective.of(noisy.without_details, [Detail.of(detail, noisy.rows)], told=[told])
+    (term,) = [one for one in objective.terms if isinstance(one, Set)]
+    rows = objective.cells[0]
+    sums = np.zeros((int(rows.max()) + 1, 5))
+    np.add.at(sums, rows, detail.values if columns == (0, 3) else detail.values.T)
+    assert np.allclose(term.target, sums / noisy.rows, atol=1e-5)
+    variances = np.outer(np.bincount(rows), np.ones(5)) * detail.sigma**2
+    assert np.allclose(term.precision, noisy.rows**2 / variances, rtol=1e-5)
+    q, w = objective.normalise(np.zeros((objective.size, 2), dtype=np.float32)), np.full(2, 0.5, dtype=np.float32)
+    assert objective.misfits(q, w)[-1].columns == (0, 3)  # so that a detail that is badly held is trusted more
+
+
 def test_trust_is_higher_for_pairs_that_depend_on_each_other() -> None:
     generator = np.random.default_rng(0)
     hidden = generator.integers(0, 4, 5000)
@@ -491,7 +510,7 @@ def test_blocks_beyond_chance_are_trusted_more() -> None:
     noisy = noisy_blocks(nearly_determined(20_000), (24, 4, 3, 5), epsilon=0.2)
     objective = Objective.of(noisy)
     before = [float(trusts[0].max()) for trusts in objective.trusts]
-    objective.lean(objective.normalise(np.log(objective.prior)[None].copy()), np.ones(1, dtype=np.float32))
+    objective.lean(objective.normalise(np.log(objective.prior)[:, None].copy()), np.ones(1, dtype=np.float32))
     more = [float(trusts[0].max()) > old for old, trusts in zip(before, objective.trusts, strict=True)]
     assert dict(zip([b.block.columns for b in objective.blocks], more, strict=True)) == {
         (0, 1): True,
@@ -520,6 +539,43 @@ def test_rank_correlations_follow_from_the_counts_where_they_are_beyond_chance()
     unordered = dataclasses.replace(number_columns(20_000, 0.9), ordered=())
     assert not any(isinstance(one, Correlations) for one in Objective.of(unordered).terms)
     assert not any(isinstance(one, Correlations) for one in Objective.of(number_columns(20_000, 0.0)).terms)
+
+
+def test_a_block_that_tells_values_from_null_alone_says_nothing_of_their_order() -> None:
+    """Its two groups have one mean rank: a correlation would be 0 over 0, which ended releases after the charge."""
+    noisy = number_columns(20_000, 0.9, size=6)
+    noisy = dataclasses.replace(noisy, ordered=(6, 5, 6))  # the last atom of the second is NULL
+    apart = np.array([0, 0, 0, 0, 0, 1])
+
+    def coarse(one: NoisyBlock) -> NoisyBlock:
+        if one.block.columns != (0, 1):
+            return one
+        table = one.measurement.integers.reshape(6, 6)
+        groups = (one.block.groups[0], apart)
+        merged = np.stack([table[:, :5].sum(axis=1), table[:, 5]], axis=1).ravel()
+        step = dataclasses.replace(one.measurement.step, coordinates=12)
+        return dataclasses.replace(
+            one,
+            block=dataclasses.replace(one.block, groups=groups),
+            measurement=dataclasses.replace(one.measurement, integers=merged, step=step),
+        )
+
+    noisy = dataclasses.replace(noisy, blocks=tuple(map(coarse, noisy.blocks)))
+    found = [one for one in Objective.of(noisy).terms if isinstance(one, Correlations)]
+    assert found == []
+
+
+def test_a_column_whose_rows_are_all_in_one_cell_tells_no_rank_correlation() -> None:
+    noisy = number_columns(20_000, 0.9)
+    several = [block for block in noisy.blocks if len(block.block.columns) > 1]
+    even, single = np.full(24, 1 / 24), np.eye(24)[0]
+    places = [slice(24 * column, 24 * column + 24) for column in range(3)]
+    options = {"ordered": noisy.ordered, "sure": 4.0, "trust": 10.0}
+    found = correlations(several, noisy.rows, [even, single, even], [np.arange(24)] * 3, places, **options)
+    assert found is None
+    found = correlations(several, noisy.rows, [even, even, even], [np.arange(24)] * 3, places, **options)
+    assert found is not None
+    assert len(found.places) == 2
 
 
 def test_a_strong_correlation_is_not_drawn_toward_none(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -134,3 +134,12 @@ def test_an_end_of_a_range_is_a_spike_only_where_rows_show_one(count: int, at_th
     low, high = np.mean(ends, axis=0)
     assert high < 0.003
     assert low == pytest.approx(at_the_end / count, abs=0.01 if at_the_end else 0.003)
+
+
+def test_a_sum_that_stands_out_by_chance_far_from_all_rows_keeps_nothing() -> None:
+    """Of 280 sums from outside some pass three deviations: the first atom does here, and the sums after it do not."""
+    counts = np.concatenate([[900.0, 500.0, 300.0], np.tile([-30.0, 30.0], 120), [130.0]])
+    fitted = trimmed(np.maximum(counts, 0.0), counts, 40.0, np.ones(len(counts)))
+    assert fitted[40:].sum() < 1.0
+    spread = np.concatenate([[900.0, 500.0, 300.0], np.full(120, 30.0)])  # here all of them do, and none by itself
+    assert trimmed(spread, spread, 40.0, np.ones(len(spread)))[40:].sum() > 1_000.0

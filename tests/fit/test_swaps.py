@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from kernelease.fit.mixtures.draw import swapped
+from kernelease.fit.mixtures.maps import information
 from kernelease.fit.mixtures.mixture import Mixture
 from kernelease.fit.solver import Outcome
 from kernelease.measured.counts import Counts
@@ -123,3 +124,25 @@ def test_columns_that_tell_each_other_are_swapped_together_and_clumps_of_three_c
     assert distance(after, model) < distance(rows, model)
     assert abs(np.mean(after[0] == after[1]) - np.mean(rows[0] == rows[1])) < 0.02
     assert all(np.array_equal(np.sort(old), np.sort(new)) for old, new in zip(rows, after, strict=True))
+
+
+def test_what_a_column_tells_of_all_others_is_what_it_tells_of_each() -> None:
+    """Also beside counts below 0, which are none, and of columns of one cell."""
+    counts = np.random.default_rng(0).gamma(0.3, 100.0, (4, 10)).astype(np.float32)
+    counts[0, 2] = -1.0
+    places = (slice(0, 3), slice(3, 9), slice(9, 10))
+    told = swaps._told_by(counts, places)
+    np.testing.assert_allclose(told, [information(counts[:, place]) for place in places], atol=1e-9)
+
+
+@pytest.mark.parametrize("tables", [1, 40, 100_000])
+def test_swaps_are_looked_up_in_whole_batches_and_few_where_each_is_in_many_tables(tables: int) -> None:
+    generator = np.random.default_rng(0)
+    values = generator.integers(0, 9, (1, 20_000))
+    partners = swaps._Partners.of(values, np.zeros(20_000, dtype=np.int64), generator)
+    parts = list(partners.parts(tables))
+    np.testing.assert_array_equal(np.concatenate([first for first, _ in parts]), partners.first)
+    sizes = {len(first) for first, _ in parts[:-1]}
+    assert all(size % partners.batch == 0 for size in sizes)
+    assert max(len(first) for first, _ in parts) <= max(partners.batch, swaps._TOGETHER // tables)
+    assert len(np.unique(np.concatenate([partners.first, partners.second]))) == 2 * len(partners.first)

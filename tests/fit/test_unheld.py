@@ -9,7 +9,7 @@ from kernelease.fit.mixtures.beyond import Unheld, moved
 from kernelease.fit.mixtures.draw import draw_rows
 from kernelease.fit.mixtures.mixture import Mixture, MixtureSolver
 from kernelease.fit.solver import Outcome
-from kernelease.measured.blocks import NoisyBlocks
+from kernelease.measured.blocks import NoisyBlock, NoisyBlocks
 from kernelease.seeds import PublicSeed
 from tests.fit.tables import noisy_blocks
 from tests.fit.test_mixture import nearly_determined
@@ -23,6 +23,11 @@ def fitted() -> tuple[NoisyBlocks, Mixture]:
     return noisy, MixtureSolver(components=2, steps=50).solve(noisy, PublicSeed(0))
 
 
+def told_by(pair: NoisyBlock, rows: float) -> Unheld:
+    """What a block says by itself."""
+    return Unheld(block=pair.block, values=pair.values, variances=np.full(pair.values.shape, pair.sigma**2), rows=rows)
+
+
 def test_rows_hold_a_pair_that_one_component_can_not():
     """An hour decides its quarter of the day: χ² per number falls from hundreds to what noise explains."""
     codes = nearly_determined(ROWS)
@@ -34,7 +39,7 @@ def test_rows_hold_a_pair_that_one_component_can_not():
         chi_squared=1.0,
         outcome=Outcome.ITERATION_LIMIT,
     )
-    model = dataclasses.replace(alone, unheld=(Unheld(noisy=pair, rows=noisy.rows),))
+    model = dataclasses.replace(alone, unheld=(told_by(pair, noisy.rows),))
     with_it, without = (draw_rows(one, ROWS, np.random.default_rng(0)) for one in (model, alone))
     assert model.poorly_held_by(without)[0].chi_squared > 100.0
     assert model.poorly_held_by(with_it) == ()
@@ -59,7 +64,7 @@ def test_what_noise_explains_is_left_alone(fitted):
     """A table at the noise floor stays; one far from it moves nearly all the way."""
     noisy, _ = fitted
     pair = next(block for block in noisy.blocks if block.block.columns == (0, 1))
-    unheld = Unheld(noisy=pair, rows=noisy.rows)
+    unheld = told_by(pair, noisy.rows)
     truth = np.histogram2d(*nearly_determined(ROWS)[:2], bins=[np.arange(25), np.arange(5)])[0] + 0.1
     assert np.abs(unheld.toward(truth, unheld.groups) - truth).max() < 4.0 * pair.sigma
     even = np.outer(truth.sum(axis=1), truth.sum(axis=0)) / truth.sum()
@@ -71,7 +76,7 @@ def test_finer_cells_keep_their_proportions(fitted):
     noisy, _ = fitted
     pair = next(block for block in noisy.blocks if block.block.columns == (1, 2))
     split = dataclasses.replace(pair.block, groups=(np.arange(8) // 2, np.arange(3)))
-    unheld = Unheld(noisy=dataclasses.replace(pair, block=split), rows=noisy.rows)
+    unheld = told_by(dataclasses.replace(pair, block=split), noisy.rows)
     even = np.full((8, 3), ROWS / 24)
     after = unheld.toward(even, (np.arange(8), np.arange(3)))
     assert after[::2] == pytest.approx(after[1::2])

@@ -60,7 +60,7 @@ extern "C" __global__ void descend(float* __restrict__ logits, const float* __re
         float pull = kappa * (logits[own + c] - log_prior[c]);
         float gradient = scale * w[m] * q[wide + c] * (slope[wide + c] + pull - mean);
         float moment = moments[own + c] = MEMORY * moments[own + c] + (1.0f - MEMORY) * gradient;
-        float square = squares[own + c] = LONG_MEMORY * squares[own + c] + (1.0f - LONG_MEMORY) * gradient * gradient;
+        float square = squares[own + c] = MEMORY * squares[own + c] + (1.0f - MEMORY) * gradient * gradient;
         logits[own + c] -= rate * moment / (sqrtf(square) + LEAST);
     }
 }
@@ -102,7 +102,7 @@ extern "C" __global__ void conclude(float* __restrict__ logits, const float* __r
     for (int m = threadIdx.x; m < components; m += blockDim.x) {
         float gradient = scale * w[m] * (height[m] - mean);
         float moment = moments[m] = MEMORY * moments[m] + (1.0f - MEMORY) * gradient;
-        float square = squares[m] = LONG_MEMORY * squares[m] + (1.0f - LONG_MEMORY) * gradient * gradient;
+        float square = squares[m] = MEMORY * squares[m] + (1.0f - MEMORY) * gradient * gradient;
         logits[m] -= state[1] * moment / (sqrtf(square) + LEAST);
     }
     __syncthreads();

@@ -108,7 +108,8 @@ class Detail:
         sums = np.zeros((int(rows.max()) + 1, int(columns.max()) + 1))
         np.add.at(sums, np.ix_(rows, columns), shares)
         held = (np.bincount(own).astype(np.float64) for own in (rows, columns))
-        variance: Floats = self.deviation**2 * np.multiply.outer(*held)
+        each = self.deviation**2 * self.block.cells / self.block.numbers  # of a number, before means are taken out
+        variance: Floats = each * np.multiply.outer(*held)
         return self.block.seen(sums), variance
 
     def ratios(self, there: Floats, cells: tuple[Integers, Integers]) -> Floats:
@@ -243,20 +244,22 @@ _UNHELD_TURNS = 30  # convention: after which a table has its margins to a thous
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unheld:
-    """A noisy block of a table of so many rows, which a mixture is farther from than noise explains."""
+    """What was measured of a block of a table of so many rows, which a mixture is farther from than noise explains."""
 
-    noisy: NoisyBlock
+    block: Block
+    values: Floats  # with noise
+    variances: Floats  # of each, as σ² of a block's numbers is
     rows: float
 
     @property
     def columns(self) -> tuple[int, ...]:
         """The columns of the block."""
-        return self.noisy.block.columns
+        return self.block.columns
 
     @property
     def groups(self) -> tuple[Integers, ...]:
         """The cell of each atom, for each column of the block."""
-        return self.noisy.block.groups
+        return self.block.groups
 
     def toward(self, expected: Floats, cells: Sequence[Integers]) -> Floats:
         """Expected counts, an axis for each column, moved toward the noisy ones; single columns stay as they are.
@@ -265,19 +268,19 @@ class Unheld:
         block's own are multiplied by one number.
         """
         inside = self._inside(cells)
-        there = np.zeros(self.noisy.block.grid)
+        there = np.zeros(self.block.grid)
         np.add.at(there, inside, expected)
         ratios = self._wanted(there) / np.maximum(there, _TINY)
         return raked(expected * ratios[inside], expected)
 
     def misfit(self, rows: Integers) -> Misfit:
         """How far rows of atoms, (columns, n), are from the block, whose counts they hold to within a row at best."""
-        block, count = self.noisy.block, rows.shape[1]
+        block, count = self.block, rows.shape[1]
         at = [group[rows[column]] for column, group in zip(self.columns, self.groups, strict=True)]
         there = np.bincount(np.ravel_multi_index(at, block.grid), minlength=math.prod(block.grid)).reshape(block.grid)
         off = self._off(there * self.rows / count)
-        variance = block.numbers * (self.noisy.sigma**2 + (self.rows / count) ** 2)
-        return Misfit(columns=block.columns, numbers=block.numbers, chi_squared=float(np.sum(off**2)) / variance)
+        squares = np.sum(off**2 / (self.variances + (self.rows / count) ** 2))
+        return Misfit(columns=block.columns, numbers=block.numbers, chi_squared=float(squares) / block.numbers)
 
     def _inside(self, cells: Sequence[Integers]) -> tuple[Integers, ...]:
         """Which of the block's cells each of these is in, to index tables with."""
@@ -285,13 +288,13 @@ class Unheld:
 
     def _off(self, there: Floats) -> Floats:
         """Noisy counts less these."""
-        return self.noisy.values - self.noisy.block.seen(there)
+        return self.values - self.block.seen(there)
 
     def _wanted(self, there: Floats) -> Floats:
         """Counts that are nearer to the noisy ones, by 1 − 1/χ² of what they are off (James and Stein 1961)."""
         off = self._off(there * self.rows / there.sum())
-        explained = self.noisy.block.numbers * self.noisy.sigma**2 / float(np.sum(off**2))
-        step = self.noisy.block.spread(max(0.0, 1.0 - explained) * off * there.sum() / self.rows)
+        explained = self.block.numbers / float(np.sum(off**2 / self.variances))
+        step = self.block.spread(max(0.0, 1.0 - explained) * off * there.sum() / self.rows)
         wanted: Floats = np.maximum(there + step, 0.0)
         return wanted
 

@@ -16,7 +16,6 @@ from kernelease.fit.mixtures.mixture import GAIN, MOST_CHANGE, Schedule
 from kernelease.fit.mixtures.objective import FLOOR, LAST_TRUST, Objective, bend_slope, leaning, tie_slope
 from kernelease.fit.mixtures.terms import (
     LEAST,
-    LONG_MEMORY,
     MEMORY,
     Correlations,
     Pairs,
@@ -170,19 +169,20 @@ class DeviceDescent:
     def __init__(self, objective: Objective, logits: Single, weight_logits: Single, schedule: Schedule) -> None:
         xp = cupy()
         self._objective, self._schedule = objective, schedule
-        self._logits, self._weight_logits = xp.asarray(logits), xp.asarray(weight_logits)
+        self._logits = xp.asarray(np.ascontiguousarray(logits.T))  # a component's cells stand together here
+        self._weight_logits = xp.asarray(weight_logits)
         extensions = _extensions(objective)
         self._extend = [xp.asarray(extension) for extension in extensions]
-        cells, width = extensions[0].shape
-        self._q = xp.ones((len(logits), cells), dtype=xp.float32)  # the last cell has probability 1
-        part, parts = len(logits) * width, len(extensions)
-        self._sums = xp.zeros(parts * part + len(logits) + 1, dtype=xp.float32)  # what terms add to, in one array
-        self._slopes = [self._sums[k * part : (k + 1) * part].reshape(len(logits), width) for k in range(parts)]
+        (cells, width), components = extensions[0].shape, len(weight_logits)
+        self._q = xp.ones((components, cells), dtype=xp.float32)  # the last cell has probability 1
+        part, parts = components * width, len(extensions)
+        self._sums = xp.zeros(parts * part + components + 1, dtype=xp.float32)  # what terms add to, in one array
+        self._slopes = [self._sums[k * part : (k + 1) * part].reshape(components, width) for k in range(parts)]
         self._height, self._chi_squared = self._sums[parts * part : -1], self._sums[-1:]
-        self._w = xp.zeros(len(logits), dtype=xp.float32)
+        self._w = xp.zeros(components, dtype=xp.float32)
         self._memory = [xp.zeros_like(each) for each in (self._logits, self._weight_logits) for _ in range(2)]
         self._log_prior = xp.asarray(np.log(objective.prior))
-        self._bends = xp.asarray(objective.bends) if objective.bends.any() else None
+        self._bends = xp.asarray(objective.bends[:, None]) if objective.bends.any() else None
         self._ties = None if objective.ties is None else xp.asarray(objective.ties)
         self._starts = xp.asarray(np.array([*(p.start for p in objective.places), objective.size], dtype=np.int32))
         self._plan = xp.asarray(schedule.plan)
@@ -199,7 +199,7 @@ class DeviceDescent:
         self._lasts = xp.asarray(_one_hot(lasts, width))
 
     def run(self, progress: Progress) -> tuple[Single, Single, float]:
-        """All steps; the logits come back, and the χ² that they have."""
+        """All steps; the logits come back, (C, M) and (M,), and the χ² that they have."""
         xp = cupy()
         with translated():
             for step in range(self._schedule.steps):
@@ -209,7 +209,8 @@ class DeviceDescent:
                     self._lean()
             self._look()
             chi_squared = float(self._chi_squared[0]) / self._objective.numbers
-            return xp.asnumpy(self._logits), xp.asnumpy(self._weight_logits), chi_squared
+            logits = np.ascontiguousarray(xp.asnumpy(self._logits).T)
+            return logits, xp.asnumpy(self._weight_logits), chi_squared
 
     def _look(self) -> tuple[list[Any], tuple[int]]:
         """Probabilities, and χ² with its slopes by them; sizes and blocks as the programs take them."""
@@ -223,7 +224,7 @@ class DeviceDescent:
         for counts, kind in zip(self._counts, self._kinds, strict=True):
             counts.add(wide[kind], self._w, self._slopes[kind], self._height, self._chi_squared)
         for one in self._correlations:
-            one.add(wide[0], self._w, self._slopes[0], self._height)
+            one.add(wide[0].T, self._w, self._slopes[0].T, self._height)
         return sizes, blocks
 
     def _step(self) -> None:
@@ -233,8 +234,8 @@ class DeviceDescent:
         if self._bends is not None:
             self._bend(slope[:, :-1])
         if self._ties is not None:
-            pull, reward = tie_slope(self._q[:, :-1], self._state[0] * self._ties)
-            slope[:, :-1] -= pull
+            pull, reward = tie_slope(self._q[:, :-1].T, self._state[0] * self._ties)
+            slope[:, :-1] -= pull.T
             self._height -= reward
         scale = np.float32(1.0 / self._objective.numbers)
         moments, squares, weight_moments, weight_squares = self._memory
@@ -248,9 +249,9 @@ class DeviceDescent:
     def _bend(self, slope: Array) -> None:
         """Add the slope of bends by logits as one by probabilities: a column's sum is 0, so both are the same."""
         ratios = self._logits - self._log_prior
-        bent, bends = bend_slope(ratios, self._state[0] * self._bends)
+        bent, bends = bend_slope(ratios.T, self._state[0] * self._bends)
         self._height += bends
-        slope += bent / self._q[:, :-1]
+        slope += bent.T / self._q[:, :-1]
 
     def _lean(self) -> None:
         """As `Objective.lean`, from the misfits of the last step."""
@@ -289,7 +290,7 @@ def _placed(one: Correlations) -> Correlations:
 
 @functools.cache
 def _function(name: str) -> Any:
-    constants = {"FLOOR": FLOOR, "LOG_FLOOR": np.log(FLOOR), "MEMORY": MEMORY, "LONG_MEMORY": LONG_MEMORY}
+    constants = {"FLOOR": FLOOR, "LOG_FLOOR": np.log(FLOOR), "MEMORY": MEMORY}
     constants |= {"LEAST": LEAST, "GAIN": GAIN, "MOST_CHANGE": MOST_CHANGE}
     return program("mixture", name, **{key: f"{float(value):.9e}f" for key, value in constants.items()})
 
@@ -299,17 +300,15 @@ def _extensions(objective: Objective) -> list[Single]:
 
     Where interactions were measured, a second one that takes out the mean over each column's cells, or groups.
     """
-    columns = [np.eye(objective.size + 1, objective.size, dtype=np.float32)]
-    widths = [place.stop - place.start for place in objective.places]
-    for key, onto in objective.groupings.one_hot.items():
-        wide = np.zeros((objective.size + 1, onto.shape[1]), dtype=np.float32)
-        wide[objective.places[key[0]]] = onto
-        columns.append(wide)
-        widths.append(onto.shape[1])
-    plain = np.concatenate([*columns, np.eye(objective.size + 1, dtype=np.float32)[:, -1:]], axis=1)
+    size, width = objective.size, objective.groupings.width
+    plain = np.zeros((size + 1, width + 1), dtype=np.float32)
+    plain[:size, :size] = np.eye(size, dtype=np.float32)
+    plain[:size, size:width] = objective.groupings.back.toarray()
+    plain[size, width] = 1.0
     if not any(term.centred for term in objective.terms):
         return [plain]
-    centred = plain.copy()
+    places = (*objective.places, *objective.groupings.coarse.values())
+    widths, centred = [place.stop - place.start for place in places], plain.copy()
     centred[-1, :-1] -= np.repeat(1.0 / np.array(widths), widths).astype(np.float32)
     return [plain, centred]
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
+from scipy.special import xlogy
 
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
@@ -48,7 +49,7 @@ MOST_PLACES = 50_000_000  # limit: rows times sets of three or four: where each 
 # convention: swaps that are judged together: so many, or this part of all rows; and of those, how many may be made.
 # Half or twice as many change no table's error by more than chance (docs/research.md: Tables: constants that matter)
 _FEWEST, _PARTS, _TAKEN = 16, 256, 0.3
-_TOGETHER = 1000  # limit: swaps whose places are looked up at once: few enough to stay in the processor's cache
+_TOGETHER = 131_072  # limit: places of swaps that are looked up at once: few enough to stay in the processor's cache
 _NEARLY = 0.999  # limit: of half a row that is owed to a value: then it is given
 _LEAST = 1e-6  # limit: of the chance that two values of a column differ: none is 0
 
@@ -124,7 +125,7 @@ def _sweep(
     excess, own = _Excess.joined(parts), before.copy()
     ahead = np.float32(_TAKEN * partners.batch) * np.concatenate([each.drift(group) for each in tables])
     judge, starts = _Judge.of(excess, ahead), np.cumsum([0, *(part.excess.size for part in parts)])
-    for first, second in partners.parts():
+    for first, second in partners.parts(max(1, sum(each.count(group) for each in tables))):
         changes = _Changes.of(tables, starts, group, (first, second), own)
         harm = np.zeros(len(first)) if generator is None else -2.0 * np.log1p(-generator.random(len(first)))
         keep = judge.swap(changes, partners.batch, harm.astype(np.float32))
@@ -149,16 +150,20 @@ class _Partners:
         """Pairs of rows of the same component whose values, (group, n), differ."""
         count, anywhere = values.shape[1], not components.any()
         order = generator.permutation(count) if anywhere else np.argsort(components + generator.random(count))
-        first, second = order[:-1], order[1:]
-        every_other = np.arange(len(first)) % 2 == generator.integers(2)
-        differ = (values[:, first] != values[:, second]).any(axis=0)
-        pairs = every_other & (components[first] == components[second]) & differ
-        chosen = np.flatnonzero(pairs) if anywhere else generator.permutation(np.flatnonzero(pairs))
+        offset = int(generator.integers(2))
+        first, second = order[offset:-1:2], order[offset + 1 :: 2]
+        differ = (values.take(first, axis=1) != values.take(second, axis=1)).any(axis=0)
+        if not anywhere:
+            differ &= components[first] == components[second]
+        chosen = np.flatnonzero(differ) if anywhere else generator.permutation(np.flatnonzero(differ))
         return cls(first=first[chosen], second=second[chosen], batch=max(_FEWEST, count // _PARTS))
 
-    def parts(self) -> Iterator[tuple[Integers, Integers]]:
-        """Several batches at once: where a swap is in the tables does not depend on other swaps of its column."""
-        size = self.batch * max(1, _TOGETHER // self.batch)
+    def parts(self, tables: int) -> Iterator[tuple[Integers, Integers]]:
+        """Several batches at once, each swap with a place in so many tables.
+
+        Where it is in them does not depend on other swaps of its column.
+        """
+        size = self.batch * max(1, _TOGETHER // (self.batch * tables))
         for start in range(0, len(self.first), size):
             yield self.first[start : start + size], self.second[start : start + size]
 
@@ -280,12 +285,10 @@ class _Pairs:
 
     def tied(self) -> list[Group]:
         """Groups of columns of which each tells another more than half of what it could: those of two or more."""
-        links = np.eye(len(self.places), dtype=np.bool_)
         alone = [self.expected[place].sum(axis=1) for place in self.places]
-        entropies = [information(own[:, None] * np.eye(len(own))) for own in alone]
-        for i, j in itertools.combinations(range(len(links)), 2):
-            told = information(self.expected[self.places[i], self.places[j]])
-            links[i, j] = told > TIED * min(entropies[i], entropies[j])
+        entropies = np.array([information(own[:, None] * np.eye(len(own))) for own in alone])
+        told = np.stack([_told_by(self.expected[place], self.places) for place in self.places])
+        links = np.triu(told > TIED * np.minimum(entropies[:, None], entropies), 1)
         labels = connected_components(links, directed=False)[1]
         groups = [tuple(np.flatnonzero(labels == label).tolist()) for label in range(int(labels.max()) + 1)]
         return [group for group in groups if len(group) > 1]
@@ -307,21 +310,16 @@ class _Pairs:
         self, group: Group, rows: Sequence[Integers], own: Integers, start: int, fall: Integers, rise: Integers
     ) -> None:
         """Write where pairs of rows are in these tables, from `start` on, and would be: (2, tables, rows)."""
-        widths = [self.places[column].stop - self.places[column].start for column in group]
-        grid, begins = (len(group), -1, len(rows[0])), start + np.cumsum([0, *widths[:-1]])
-        others = np.delete(np.arange(len(self.places)), group)
-        ours = [
-            [
-                self.cells[c].take(own[i].take(some)) + begin
-                for i, (c, begin) in enumerate(zip(group, begins, strict=True))
-            ]
-            for some in rows
-        ]
+        starts, ends = ([getattr(self.places[column], end) for column in group] for end in ("start", "stop"))
+        widths = np.subtract(ends, starts)
+        begins = start + np.cumsum(widths) - widths - starts
+        others, grid = np.delete(np.arange(len(self.places)), group), (len(group), -1, len(rows[0]))
+        cells = [self.table.take(some, axis=0).T for some in rows]
+        ours = [own.take(group, axis=0)[:, None] + begins[:, None, None] for own in cells]
         for row, other in ((0, 1), (1, 0)):
-            beside = np.multiply(self.table.take(rows[row], axis=0).T.take(others, axis=0), sum(widths), dtype=np.int64)
-            for i, (fallen, risen) in enumerate(zip(fall[row].reshape(grid), rise[row].reshape(grid), strict=True)):
-                np.add(beside, ours[row][i], out=fallen)
-                np.add(beside, ours[other][i], out=risen)
+            beside = np.multiply(cells[row].take(others, axis=0), widths.sum(), dtype=np.int64)
+            np.add(beside, ours[row], out=fall[row].reshape(grid))
+            np.add(beside, ours[other], out=rise[row].reshape(grid))
 
     def put_back(self, group: Group, excess: Single, before: Integers, after: Integers) -> None:
         """What became of these tables, and of the columns' values."""
@@ -409,8 +407,9 @@ class _Sets:
         sets, places = self._with(group)
         apart = np.zeros((len(sets), before.shape[1]), dtype=np.int64)
         for column, at, old, new in zip(group, places, before, after, strict=True):
-            cells = self.parts[column].cells
-            apart[at] += cells.take(new, axis=1) - cells.take(old, axis=1)
+            if len(at):
+                cells = self.parts[column].cells
+                apart[at] += cells.take(new, axis=1) - cells.take(old, axis=1)
         return apart
 
     def _with(self, group: Group) -> tuple[Integers, list[Integers]]:
@@ -436,6 +435,17 @@ def _pair_counts(table: Integers, places: tuple[slice, ...]) -> Single:
         joint = np.bincount(cells[i] * shape[1] + cells[j], minlength=shape[0] * shape[1]).reshape(shape)
         counts[one, other], counts[other, one] = joint, joint.T
     return counts
+
+
+def _told_by(counts: Single, places: tuple[slice, ...]) -> Floats:
+    """What one column tells of each, as `maps.information` has it: its cells beside those of all columns (cells, C)."""
+    joint, starts = np.maximum(counts, 0.0).astype(np.float64), [place.start for place in places]
+    margin = joint.sum(axis=0)
+    total = np.maximum(np.add.reduceat(margin, starts), np.finfo(np.float64).tiny)
+    inside = np.add.reduceat(xlogy(joint, joint).sum(axis=0) - xlogy(margin, margin), starts)
+    beside = np.add.reduceat(joint, starts, axis=1)
+    told: Floats = (inside - xlogy(beside, beside).sum(axis=0)) / total + np.log(total)
+    return told
 
 
 def _drifts(joint: Single, alone: Single, places: tuple[slice, ...]) -> Single:
@@ -539,10 +549,11 @@ def _numbers(columns: Sequence[Floats], members: Integers, generator: np.random.
     left = members - numbers.sum(axis=2)  # (columns, M)
     places, carried = np.arange(len(columns)), np.zeros((len(columns), widest))
     orders = np.stack([_by_mean(p, generator) for p in columns], axis=1)
+    ranks, more = np.arange(widest), np.empty((len(columns), widest), dtype=np.bool_)
     for order in orders:  # one component of each column
         part, owed = expected[places, order] - numbers[places, order], np.clip(2.0 * carried, -_NEARLY, _NEARLY)
-        rank = np.argsort(np.argsort(-part * (1.0 + owed) / (1.0 - owed), axis=1, kind="stable"), axis=1)
-        more = rank < left[places, order][:, None]
+        by_claim = np.argsort(-part * (1.0 + owed) / (1.0 - owed), axis=1, kind="stable")
+        np.put_along_axis(more, by_claim, ranks < left[places, order][:, None], axis=1)
         numbers[places, order] += more
         carried += part - more
     return [number[:, : p.shape[1]] for number, p in zip(numbers, columns, strict=True)]

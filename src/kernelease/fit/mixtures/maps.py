@@ -197,7 +197,8 @@ class Pair:
     def never(self) -> NDArray[np.bool_]:
         """Which combinations never occur, beyond doubt: (cells, cells)."""
         expected = np.multiply.outer(*(np.maximum(own, 0.0) for own in self.alone)) / self.rows
-        return np.asarray(np.maximum(self.counts, 0.0) + DOUBT * self.sigma <= NEVER * expected)
+        doubt = DOUBT * self.sigma
+        return np.asarray((np.maximum(self.counts, 0.0) + doubt <= NEVER * expected) & (self.counts <= doubt))
 
     def expected(self, counts: Floats, cells: Sequence[Integers]) -> Floats:
         """Expected counts of pairs of finer cells, those of all columns being `cells`; 0 for values never together.

@@ -141,14 +141,15 @@ class _Link:
 def blurred_rows(
     noisy: NoisyBlocks, prior: Sequence[Floats], cells: Sequence[Integers], count: int, generator: np.random.Generator
 ) -> Single:
-    """Logits (M, C) of `count` components around rows of a tree model. `prior[i]` is over the cells of column i."""
+    """Logits (C, M) of `count` components around rows of a tree model. `prior[i]` is over the cells of column i."""
     parts = []
     for distribution, row in zip(prior, _rows(_links(noisy, prior, cells), prior, count, generator), strict=True):
         q = np.repeat((1.0 - SHARP) * distribution[None], count, axis=0)
         q[np.arange(count), row] += SHARP
         parts.append(np.log(q))
     logits = np.concatenate(parts, axis=1)
-    return (logits + generator.normal(0.0, JITTER, logits.shape)).astype(np.float32)
+    logits += generator.normal(0.0, JITTER, logits.shape)
+    return np.ascontiguousarray(logits.T, dtype=np.float32)
 
 
 def _links(noisy: NoisyBlocks, prior: Sequence[Floats], cells: Sequence[Integers]) -> dict[tuple[int, int], _Link]:
@@ -282,7 +283,7 @@ _MANY = 2000  # limit: of time. Components from which on more of them take fewer
 _FEW_STEPS = 100  # research: Tables: constants that matter. Of a rough fit
 # convention: at signal 1; they grow with its fourth root. Half or twice as many change no table's error by more than
 # chance (docs/research.md: Tables: constants that matter)
-_STEPS = 42.0
+_STEPS = 30.0
 _QUICK_COMPONENTS, _QUICK_STEPS = 100, 40  # convention: of a first look, in seconds
 # limit: of time, for a product: threads of NumPy and of SciPy wait for each other by spinning
 _BLAS_THREADS = 1
@@ -478,14 +479,14 @@ class MixtureSolver(Kind):
         prior = [objective.prior[place].astype(np.float64) for place in objective.places]
         logits = blurred_rows(fitted, prior, objective.cells, components, generator)
         if components == 1:
-            logits = np.log(objective.prior)[None].copy()
+            logits = np.log(objective.prior)[:, None].copy()
         weight_logits = np.zeros(components, dtype=np.float32)
         signal = objective.signal
         schedule = Schedule(steps=steps, rate=self.rate, goal=self.aim(signal, tied=first is not None), signal=signal)
         if self.device is None:
             with _linear_algebra().limit(limits=_BLAS_THREADS, user_api="blas"):
                 _descend(objective, logits, weight_logits, schedule, progress)
-            chi_squared, _ = objective.gradients(logits, weight_logits, 0.0)
+                chi_squared, _ = objective.gradients(logits, weight_logits, 0.0)
         else:
             from kernelease.fit.mixtures.device import DeviceDescent  # noqa: PLC0415  # an engine apart
 
@@ -513,7 +514,7 @@ class MixtureSolver(Kind):
         wanted = min(MOST, max(FEWEST, round(cells * (signal / 100.0) ** 0.6)))
         components = min(wanted, max(100, _WORK // cells**2)) if self.components is None else self.components
         fewer = min(1.0, _MANY / components)
-        steps = max(150, round(fewer * min(350.0, _STEPS * signal**0.25))) if self.steps is None else self.steps
+        steps = max(100, round(fewer * min(250.0, _STEPS * signal**0.25))) if self.steps is None else self.steps
         return components, steps
 
     def rough(self) -> "MixtureSolver":
@@ -540,12 +541,13 @@ def _descend(
 ) -> None:
     """Move the logits downhill, in place."""
     optimiser, kappa = Adam((logits, weight_logits)), schedule.first
+    room = objective.room(len(weight_logits))
     for step in range(schedule.steps):
-        chi_squared, gradients = objective.gradients(logits, weight_logits, kappa)
+        chi_squared, gradients = objective.gradients(logits, weight_logits, kappa, room)
         optimiser.update(gradients, schedule.rate_at(step))
         kappa = schedule.next_penalty(kappa, chi_squared, step)
         if schedule.leans(step) and chi_squared < schedule.near:
-            objective.lean(objective.normalise(logits), softmax_weights(weight_logits))
+            objective.lean(objective.normalise(logits, room), softmax_weights(weight_logits))
         if (step + 1) % _SAID == 0 or step + 1 == schedule.steps:
             for _ in range(step % _SAID + 1):
                 progress.step()

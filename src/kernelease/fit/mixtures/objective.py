@@ -2,11 +2,12 @@
 
 import functools
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, final
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from kernelease.arrays import Floats, Integers
 from kernelease.fit.mixtures.beyond import Detail, Misfit, Unheld
@@ -31,12 +32,13 @@ from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks, finest, r
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Groupings:
-    """For some columns, sums over groups of their cells, which follow the C cells of all columns: (M, C) → (M, X)."""
+    """For some columns, sums over groups of their cells, which follow the C cells of all columns: (C, M) → (X, M)."""
 
     cells: tuple[Integers, ...]  # of each column: the cell of each atom
     places: tuple[slice, ...]  # of each column: its cells among all
     coarse: dict[tuple[int, bytes], slice]  # column and grouping of its atoms → the groups' places
-    one_hot: dict[tuple[int, bytes], Single]  # (cells of the column, groups)
+    onto: csr_array  # (X − C, C): which cells are in a group
+    back: csr_array  # its transpose
 
     @classmethod
     def of(
@@ -47,15 +49,23 @@ class Groupings:
         told: "Sequence[Told]" = (),
     ) -> "Groupings":
         """All groupings that some block has and that are not the columns' own cells: those of pairs first."""
-        coarse, one_hot, end = {}, {}, places[-1].stop
+        coarse: dict[tuple[int, bytes], slice] = {}
+        inside, of, size = [], [], places[-1].stop
+        end = size
         several = sorted((one.block for one in blocks), key=lambda block: len(block.columns))
         each = [pair for block in several for pair in zip(block.columns, block.groups, strict=True)]
         for column, group in [*each, *((one.column, one.cells) for one in told)]:
             key = (column, group.tobytes())
             if key not in coarse and not np.array_equal(group, cells[column]):
-                one_hot[key] = np.eye(int(group.max()) + 1, dtype=np.float32)[within(cells[column], group)]
-                coarse[key] = slice(end, end := end + one_hot[key].shape[1])
-        return cls(cells=cells, places=places, coarse=coarse, one_hot=one_hot)
+                inside.append(end - size + within(cells[column], group))
+                of.append(np.arange(places[column].start, places[column].stop))
+                coarse[key] = slice(end, end := end + int(group.max()) + 1)
+        at = (
+            np.concatenate([*inside, np.zeros(0, dtype=np.int64)]),
+            np.concatenate([*of, np.zeros(0, dtype=np.int64)]),
+        )
+        onto = csr_array((np.ones(len(at[0]), dtype=np.float32), at), shape=(end - size, size))
+        return cls(cells=cells, places=places, coarse=coarse, onto=onto, back=csr_array(onto.T))
 
     def place(self, column: int, group: Integers) -> slice:
         """Where a block's cells of a column are."""
@@ -73,17 +83,15 @@ class Groupings:
         return np.repeat(off, widths).astype(np.float32) if any(off) else None
 
     def extend(self, q: Single) -> Single:
-        """Cells, and the sums over groups of them: (M, C) → (M, X)."""
-        if not self.coarse:
-            return q
-        return np.concatenate([q, *(q[:, self.places[key[0]]] @ onto for key, onto in self.one_hot.items())], axis=1)
+        """Cells, and the sums over groups of them: (C, M) → (X, M)."""
+        return np.concatenate([q, self.onto @ q]) if self.coarse else q
 
     def fold(self, slopes: Single) -> Single:
-        """The transpose: what is asked of groups is asked of each of their cells, (M, X) → (M, C)."""
-        slope = np.ascontiguousarray(slopes[:, : self.places[-1].stop])
-        for key, onto in self.one_hot.items():
-            slope[:, self.places[key[0]]] += slopes[:, self.coarse[key]] @ onto.T
-        return slope
+        """The transpose, in place: what is asked of groups is asked of each of their cells, (X, M) → (C, M)."""
+        size = self.places[-1].stop
+        if self.coarse:
+            slopes[:size] += self.back @ slopes[size:]
+        return slopes[:size]
 
 
 @final
@@ -97,11 +105,27 @@ class Told:
     variances: Floats  # (cells,)
 
 
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What is known of a block's numbers: by the block itself, by a detail of its columns, or by both."""
+
+    block: Block
+    values: Floats
+    variances: Floats  # of each, as σ² of a block's numbers is
+
+    @classmethod
+    def of(cls, noisy: NoisyBlock) -> "Known":
+        """By the block itself."""
+        return cls(block=noisy.block, values=noisy.values, variances=np.full(noisy.values.shape, noisy.sigma**2))
+
+
 # --------------------
 # The objective itself.
 
 
 FLOOR = np.float32(1e-12)  # smallest probability of a cell
+_LOG_FLOOR = np.log(FLOOR)
 _TRUST = 0.3  # research: Tables: constants that matter. Power of the evidence by which a block pulls harder
 # convention: the least and the most pull; the signal from which on trust fades out; and trust in single columns where
 # pairs say nothing of them. Half or twice as much changes no table's error by more than chance (docs/research.md:
@@ -133,8 +157,7 @@ class Objective:
     cells: tuple[Integers, ...]  # of each column: the cell of each atom
     places: tuple[slice, ...]  # of each column: its cells among all
     groupings: Groupings
-    blocks: tuple[NoisyBlock, ...]  # of several columns
-    values: tuple[Floats, ...]  # of each block
+    blocks: tuple[Known, ...]  # of several columns
     held: tuple[tuple[slice, ...], ...]  # of each block: where the cells of its columns are
     counted: tuple[int, ...]  # of each block: its numbers
     off: dict[type[Block], Single | None]  # of each kind of pairs that are products: what it takes off probabilities
@@ -182,10 +205,14 @@ class Objective:
             np.bincount(c, one.distribution).astype(np.float64) for c, one in zip(cells, columns, strict=True)
         ]
         ordered = noisy.ordered or (0,) * len(cells)
+        joint = layout.joint(several)
+        blocks = [layout.closer.get(id(block), Known.of(block)) for block in several]
+        finer = list(layout.finer())
+        blocks += [known for known, _ in finer]
         terms = (
             layout.singles(),
             *map(layout.told, told),
-            *stacked(layout.joint(several), groupings.width),
+            *stacked([*joint, *(term for _, term in finer)], groupings.width),
             *layout.correlations(several, shares, ordered),
         )
         prior = np.concatenate(shares)
@@ -194,19 +221,18 @@ class Objective:
             cells=cells,
             places=places,
             groupings=groupings,
-            blocks=tuple(several),
-            values=tuple(block.values for block in several),
-            held=tuple(tuple(map(groupings.place, each.block.columns, each.block.groups)) for each in several),
-            counted=tuple(block.block.numbers for block in several),
+            blocks=tuple(blocks),
+            held=tuple(tuple(map(groupings.place, each.block.columns, each.block.groups)) for each in blocks),
+            counted=tuple(known.block.numbers for known in blocks),
             off=layout.off(several),
-            images=tuple(at for at, block in enumerate(several) if _is_image(block.block)),
-            trusts=tuple(tuple(layout.trusts[id(block)]) for block in several),
+            images=tuple(at for at, known in enumerate(blocks) if _is_image(known.block)),
+            trusts=(*(tuple(layout.trusts[id(block)]) for block in several), *((term.trust,) for _, term in finer)),
             terms=terms,
             prior=prior.astype(np.float32),
             bends=_bends(prior, cells, places, ordered),
             numbers=places[-1].stop
             + sum(len(one.shares) for one in told)
-            + sum(block.block.numbers for block in several)
+            + sum(known.block.numbers for known in blocks)
             - sum(layout.repeated),
             rows=noisy.rows,
             signal=signal_of(noisy),
@@ -217,108 +243,84 @@ class Objective:
         """C: cells of all columns."""
         return len(self.prior)
 
-    def normalise(self, logits: Single) -> Single:
-        """Distributions over each column's cells, (M, C). The logits become their logarithms, in place."""
-        q = np.empty_like(logits)
-        for some in self._parts(len(logits)):
-            self._normalise(logits[some], q[some])
+    def room(self, components: int) -> "Room":
+        """What the gradients of so many components take of memory."""
+        wide = np.empty((self.groupings.width, components), dtype=np.float32)
+        return Room(wide=wide, slopes=np.empty_like(wide), parts=tuple(self._parts(components)))
+
+    def _parts(self, components: int) -> Iterator["_Part"]:
+        widths = [place.stop - place.start for place in self.places]
+        most = max(1, _TOGETHER // components)
+        first = 0
+        for last in range(1, len(widths) + 1):
+            if last == len(widths) or sum(widths[first : last + 1]) > most:
+                yield _Part.of(self.places[first:last], self.prior, self.bends)
+                first = last
+
+    def normalise(self, logits: Single, room: "Room | None" = None) -> Single:
+        """Distributions over each column's cells, (C, M). The logits become their logarithms, in place.
+
+        They have been such before, but for a step: none is so large that its exponential is not a number.
+        """
+        room = self.room(logits.shape[1]) if room is None else room
+        q = room.wide[: self.size]
+        for part in room.parts:
+            part.normalise(logits[part.cells], q[part.cells])
         return q
 
-    def _normalise(self, logits: Single, q: Single) -> None:
-        logits -= self._spread(np.maximum.reduceat(logits, self._starts, axis=1))
-        np.exp(logits, out=q)
-        sums = np.add.reduceat(q, self._starts, axis=1)
-        q /= self._spread(sums)
-        logits -= self._spread(np.log(sums))
-        np.maximum(logits, np.log(FLOOR), out=logits)
-        np.maximum(q, FLOOR, out=q)
-
-    def gradients(self, logits: Single, weight_logits: Single, kappa: float) -> tuple[float, tuple[Single, Single]]:
+    def gradients(
+        self, logits: Single, weight_logits: Single, kappa: float, room: "Room | None" = None
+    ) -> tuple[float, tuple[Single, Single]]:
         """χ² per measured number, and the gradient by both sets of logits (scaled by the number of measurements).
 
-        Logits are normalised on the way.
+        Logits are normalised on the way. With `room` its arrays are used, and hold the gradient until the next call.
         """
-        q, w = self.normalise(logits), softmax_weights(weight_logits)
-        wide = self.groupings.extend(q)
-        slopes, height = np.zeros_like(wide), np.zeros_like(w)
-        chi_squared = sum(term.add(wide, w, slopes, height) for term in self.terms)
-        slope, scale = np.empty_like(q), np.float32(1.0 / self.numbers)
-        for some in self._parts(len(q)):
-            by_shares, ratios = self.groupings.fold(slopes[some]), logits[some] - self._log_prior
-            if self.ties is not None:
-                pull, reward = tie_slope(q[some], np.float32(kappa) * self.ties)
-                by_shares -= pull
-                height[some] -= reward
-            slope[some] = self._by_logits(by_shares, q[some], ratios, kappa, height[some])
-            slope[some] *= (scale * w[some])[:, None]
+        room = self.room(len(weight_logits)) if room is None else room
+        q, w, slopes = self.normalise(logits, room), softmax_weights(weight_logits), room.slopes
+        if self.groupings.coarse:
+            room.wide[self.size :] = self.groupings.onto @ q
+        slopes.fill(0.0)
+        height = np.zeros_like(w)
+        chi_squared = sum(term.add(room.wide, w, slopes, height) for term in self.terms)
+        slope, scale = self.groupings.fold(slopes), np.float32(1.0 / self.numbers)
+        if self.ties is not None:
+            pull, reward = tie_slope(q, np.float32(kappa) * self.ties)
+            slope -= pull
+            height -= reward
+        for part in room.parts:
+            here = slope[part.cells]
+            part.by_logits(here, q[part.cells], logits[part.cells], np.float32(kappa), height)
+            here *= scale * w
         weight_slope: Single = scale * w * (height - w @ height)
         return chi_squared / self.numbers, (slope, weight_slope)
-
-    def _by_logits(self, slope: Single, q: Single, ratios: Single, kappa: float, height: Single) -> Single:
-        """The slope by logits, from that by shares, with the penalty's part, which `height` gets, too."""
-        bent = self._bend(ratios, kappa, height)
-        ratios *= np.float32(kappa)
-        slope += ratios
-        height += np.einsum("mc,mc->m", q, ratios)
-        slope *= q
-        np.multiply(q, self._spread(np.add.reduceat(slope, self._starts, axis=1)), out=ratios)
-        slope -= ratios
-        slope += bent
-        return slope
-
-    def _bend(self, ratios: Single, kappa: float, height: Single) -> Single | float:
-        """The slope by logits of bends of log ratios (M, C), where there are any; `height` gets its part."""
-        if not self.bends.any():
-            return 0.0
-        bent = np.zeros_like(ratios)
-        for run in _runs([place for place in self.places if self.bends[place].any()]):
-            inside = self.bends[run.start : run.stop - 2]
-            bent[:, run], bends = bend_slope(ratios[:, run], np.float32(kappa) * inside)
-            height += bends
-        return bent
-
-    def _parts(self, count: int) -> list[slice]:
-        """Components some at a time: few enough that what is made of them stays in the processor's cache."""
-        size = max(1, _TOGETHER // self.size)
-        return [slice(start, start + size) for start in range(0, count, size)]
-
-    @property
-    def _log_prior(self) -> Single:
-        logarithms: Single = np.log(self.prior)
-        return logarithms
-
-    @property
-    def _starts(self) -> list[int]:
-        return [place.start for place in self.places]
-
-    def _spread(self, values: Single) -> Single:
-        """A number for each column, (M, D), as one for each of its cells: (M, C)."""
-        return np.repeat(values, [place.stop - place.start for place in self.places], axis=1)
 
     def misfits(self, q: Single, w: Single) -> tuple[Misfit, ...]:
         """χ² per number of every block of several columns."""
         wide = self.groupings.extend(q)
         pairs = {kind: _pairs(wide, w, off) for kind, off in self.off.items()}
-        known = [pairs.get(type(block.block)) if len(block.block.columns) == 2 else None for block in self.blocks]
+        matrices = [pairs.get(type(known.block)) if len(known.block.columns) == 2 else None for known in self.blocks]
         models = [
             _joint(wide, w, places) if matrix is None else matrix[places].astype(np.float64)
-            for places, matrix in zip(self.held, known, strict=True)
+            for places, matrix in zip(self.held, matrices, strict=True)
         ]
         seen = [self.blocks[at].block.seen(models[at].reshape(self.blocks[at].block.grid)) for at in self.images]
         for at, model in zip(self.images, seen, strict=True):
             models[at] = model
         result = []
-        for block, values, model, numbers in zip(self.blocks, self.values, models, self.counted, strict=True):
-            away = values.ravel() - self.rows * model.ravel()
-            chi_squared = float(away @ away) / (numbers * block.sigma**2)
-            result.append(Misfit(columns=block.block.columns, numbers=numbers, chi_squared=chi_squared))
+        for known, model, numbers in zip(self.blocks, models, self.counted, strict=True):
+            away = known.values.ravel() - self.rows * model.ravel()
+            chi_squared = float(away @ (away / known.variances.ravel())) / numbers
+            result.append(Misfit(columns=known.block.columns, numbers=numbers, chi_squared=chi_squared))
         return tuple(result)
 
     def unheld(self, misfits: Sequence[Misfit]) -> tuple[Unheld, ...]:
         """The blocks that noise does not explain, the worst first."""
         found = [pair for pair in zip(self.blocks, misfits, strict=True) if pair[1].beyond_noise]
         worst_first = sorted(found, key=lambda pair: -pair[1].chi_squared)
-        return tuple(Unheld(noisy=block, rows=self.rows) for block, _ in worst_first)
+        return tuple(
+            Unheld(block=known.block, values=known.values, variances=known.variances, rows=self.rows)
+            for known, _ in worst_first
+        )
 
     def lean(self, q: Single, w: Single) -> None:
         """Trust blocks more, in place, whose χ² per number is above 1 by more than chance explains.
@@ -335,37 +337,105 @@ class Objective:
         """Each column's distributions over atoms: (M, atoms)."""
         spread = []
         for one, cells, place in zip(self.columns, self.cells, self.places, strict=True):
-            p = q[:, place].astype(np.float64)[:, cells] * conditional(one.distribution, cells)
+            p = np.ascontiguousarray(q[place].T, dtype=np.float64)[:, cells] * conditional(one.distribution, cells)
             spread.append(p / p.sum(axis=1, keepdims=True))
         return tuple(spread)
 
 
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """Some columns next to each other: few enough that what is made of them stays in the processor's cache."""
+
+    cells: slice
+    widths: Integers  # of each column: its cells
+    sums: csr_array  # (columns, cells)
+    log_prior: Single  # (cells, 1)
+    bends: tuple[tuple[slice, Single], ...]  # stretches of these cells that are in an order, and weights
+
+    @classmethod
+    def of(cls, places: Sequence[slice], prior: Single, bends: Single) -> "_Part":
+        cells, start = slice(places[0].start, places[-1].stop), places[0].start
+        widths = np.array([place.stop - place.start for place in places])
+        count = int(widths.sum())
+        sums = csr_array(
+            (np.ones(count, dtype=np.float32), np.arange(count), np.cumsum([0, *widths])), shape=(len(widths), count)
+        )
+        runs = _runs([place for place in places if bends[place].any()])
+        return cls(
+            cells=cells,
+            widths=widths,
+            sums=sums,
+            log_prior=np.log(prior[cells])[:, None],
+            bends=tuple((slice(r.start - start, r.stop - start), bends[r.start : r.stop - 2, None]) for r in runs),
+        )
+
+    def normalise(self, logits: Single, q: Single) -> None:
+        """As `Objective.normalise`: (cells, M) each, in place."""
+        np.exp(logits, out=q)
+        sums = self.sums @ q
+        logits -= self._spread(np.log(sums))
+        np.reciprocal(sums, out=sums)
+        q *= self._spread(sums)
+        np.maximum(logits, _LOG_FLOOR, out=logits)
+        np.maximum(q, FLOOR, out=q)
+
+    def by_logits(self, slope: Single, q: Single, logits: Single, kappa: np.float32, height: Single) -> None:
+        """Make the slope by shares one by logits, in place, with the penalty's part, which `height` gets, too."""
+        ratios = logits - self.log_prior
+        bent = [(run, *bend_slope(ratios[run], kappa * weights)) for run, weights in self.bends]
+        ratios *= kappa
+        ratios *= q
+        height += ratios.sum(axis=0)
+        slope *= q
+        slope += ratios
+        np.multiply(q, self._spread(self.sums @ slope), out=ratios)
+        slope -= ratios
+        for run, by_bends, bends in bent:
+            slope[run] += by_bends
+            height += bends
+
+    def _spread(self, values: Single) -> Single:
+        """A number for each column, (D, M), as one for each of its cells: (cells, M)."""
+        return np.repeat(values, self.widths, axis=0)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """Memory that one step after the other uses: to ask for it each time takes as long as to fill it."""
+
+    wide: Single  # (X, M): probabilities
+    slopes: Single  # (X, M)
+    parts: tuple[_Part, ...]
+
+
 def tie_slope(q: Any, ties: Any) -> tuple[Any, Any]:
-    """½ qᵀ ties q of each row, (M,), after its slope: (M, C), (C, C) → (M, C). By NumPy or CuPy."""
-    slope = q @ ties
-    return slope, (q * slope).sum(axis=1) / 2
+    """½ qᵀ ties q of each component, (M,), after its slope: (C, M), (C, C) → (C, M). By NumPy or CuPy."""
+    slope = ties @ q
+    return slope, (q * slope).sum(axis=0) / 2
 
 
 def bend_slope(ratios: Any, weights: Any) -> tuple[Any, Any]:
-    """Of each row ½ Σ w log(1 + d²), d its second differences, (M,), after its slope: (M, C), (C − 2,) → (M, C).
+    """Of each component ½ Σ w log(1 + d²), d its second differences, (M,), after its slope: (C, M), (C − 2, 1) → same.
 
     By NumPy or CuPy.
 
-    >>> slope, bends = bend_slope(np.array([[0.0, 1.0, 2.0, 4.0]]), np.array([1.0, 1.0]))
-    >>> slope.tolist(), (2.0 * bends / np.log(2.0)).round(6).tolist()
-    ([[0.0, 0.5, -1.0, 0.5]], [1.0])
+    >>> slope, bends = bend_slope(np.array([[0.0], [1.0], [2.0], [4.0]]), np.array([[1.0], [1.0]]))
+    >>> slope.ravel().tolist(), (2.0 * bends / np.log(2.0)).round(6).tolist()
+    ([0.0, 0.5, -1.0, 0.5], [1.0])
     """
-    second = ratios[:, 2:] - 2 * ratios[:, 1:-1] + ratios[:, :-2]
+    second = ratios[2:] - 2 * ratios[1:-1] + ratios[:-2]
     beyond = second * second
     beyond += 1
     second *= weights
     second /= beyond
     slope = 0 * ratios
-    slope[:, 2:] += second
-    slope[:, :-2] += second
+    slope[2:] += second
+    slope[:-2] += second
     second *= 2
-    slope[:, 1:-1] -= second
-    return slope, np.log(beyond) @ (weights / 2)
+    slope[1:-1] -= second
+    return slope, weights[:, 0] @ np.log(beyond) / 2
 
 
 def _bends(prior: Floats, cells: Sequence[Integers], places: Sequence[slice], ordered: Sequence[int]) -> Single:
@@ -386,8 +456,8 @@ def _bends(prior: Floats, cells: Sequence[Integers], places: Sequence[slice], or
 
 def _pairs(wide: Single, w: Single, off: Single | None) -> Single:
     """Σ w_m q_m q_mᵀ over all cells, of probabilities less what is taken off them: (X, X)."""
-    q = wide if off is None else wide - off
-    products: Single = (q * w[:, None]).T @ q
+    scaled: Single = (wide if off is None else wide - off[:, None]) * np.sqrt(w)
+    products: Single = scaled @ scaled.T  # one array, turned: BLAS makes one triangle
     return products
 
 
@@ -399,9 +469,9 @@ def _is_image(block: Block) -> bool:
 
 def _joint(wide: Single, w: Single, places: Sequence[slice]) -> Floats:
     """Σ w_m of the products of a few columns' probabilities, over their joint cells."""
-    *first, last = (wide[:, place] for place in places)
-    joint = multiplied_out(first) if first else np.ones((len(w), 1), dtype=np.float32)
-    return ((joint * w[:, None]).T @ last).astype(np.float64)
+    *first, last = (wide[place] for place in places)
+    joint = multiplied_out(first) if first else np.ones((1, len(w)), dtype=np.float32)
+    return ((joint * w) @ last.T).astype(np.float64)
 
 
 def _followed(noisy: NoisyBlocks) -> list[NoisyBlock]:
@@ -445,6 +515,8 @@ class _Layout:
     trust: dict[int, float]  # in each block, by its id
     trusts: dict[int, list[Single]] = field(default_factory=dict)  # where it stands in terms
     repeated: list[int] = field(default_factory=list)  # numbers of blocks that are one with others
+    closer: dict[int, Known] = field(default_factory=dict)  # blocks that details add to, by their id
+    added: list[frozenset[int]] = field(default_factory=list)  # columns of these details
 
     def singles(self) -> Singles:
         """Unbiased shares of cells, not of the smoothed distribution: smoothing is a guess, not a measurement."""
@@ -548,28 +620,65 @@ class _Layout:
         inside = None if hub is None or cell is None else self.places[hub].start + cell
         for detail in self.details:
             if inside is None and type(detail.block) is type(blocks[0].block):
-                self._add(detail, target, precision, runs)
+                self._add(detail, blocks, target, precision, runs)
         off = self.groupings.off(blocks[0].block)
         centre = None if off is None else np.concatenate([off[run] for run in runs])
         return Pairs(places=runs, target=target, precision=precision, trust=trusts, cell=inside, centre=centre)
 
-    def _add(self, detail: Detail, target: Single, precision: Single, runs: Sequence[slice]) -> None:
-        """Add what a detail says, summed over cells, to what is known of its pair, in place."""
-        if detail.columns[0] > detail.columns[1]:
-            detail = detail.turned()
+    def _add(
+        self, detail: Detail, blocks: Sequence[NoisyBlock], target: Single, precision: Single, runs: Sequence[slice]
+    ) -> None:
+        """Add what a detail says, summed over cells, to what is known of its pair in the same cells, in place."""
+        same = [one for one in blocks if set(one.block.columns) == set(detail.columns) and self._whole(one, (0, 1))]
+        if not same:
+            return
+        detail = detail if detail.columns[0] < detail.columns[1] else detail.turned()
         one, other = detail.columns
         here = _among(runs, self.places[one]), _among(runs, self.places[other])
-        if precision[here].any():
-            alone = self.columns[one].shares, self.columns[other].shares
-            shares, variance = detail.summed((self.cells[one], self.cells[other]), alone)
-            precision[here] += 1.0 / variance
-            target[here] += (shares - target[here]) / (variance * precision[here])
+        shares, variance = self._summed(detail)
+        precision[here] += 1.0 / variance
+        target[here] += (shares - target[here]) / (variance * precision[here])
+        tables = (
+            self.noisy.rows * target[here].astype(np.float64),
+            self.noisy.rows**2 / precision[here].astype(np.float64),
+        )
+        for noisy in same:
+            values, variances = tables if noisy.block.columns == detail.columns else (own.T for own in tables)
+            self.closer[id(noisy)] = Known(block=noisy.block, values=values, variances=variances)
+        self.added.append(frozenset(detail.columns))
+
+    def finer(self) -> Iterator[tuple[Known, Set]]:
+        """What other details say, summed over cells: these part those of the pair where columns are read off one."""
+        for one in self.details:
+            if frozenset(one.columns) not in self.added:
+                widths = [int(self.cells[column].max()) for column in one.columns]
+                yield self._finer(one if widths[0] <= widths[1] else one.turned())
+
+    def _finer(self, detail: Detail) -> tuple[Known, Set]:
+        """A detail whose second column has more cells."""
+        shares, variance = self._summed(detail)
+        groups = tuple(self.cells[column] for column in detail.columns)
+        block = replace(detail.block, columns=detail.columns, groups=groups)
+        known = Known(block=block, values=self.noisy.rows * shares, variances=self.noisy.rows**2 * variance)
+        return known, Set(
+            places=tuple(self.places[column] for column in detail.columns),
+            target=shares.astype(np.float32),
+            precision=(1.0 / variance).astype(np.float32),
+            trust=np.array(1.0, dtype=np.float32),
+            off=tuple(block.off_products(size) or 0.0 for size in block.grid),
+        )
+
+    def _summed(self, detail: Detail) -> tuple[Floats, Floats]:
+        """What a detail says of the cells of its columns, and the variance of each."""
+        one, other = detail.columns
+        alone = self.columns[one].shares, self.columns[other].shares
+        return detail.summed((self.cells[one], self.cells[other]), alone)
 
     def _set(self, block: NoisyBlock) -> Term:
         trusted = np.array(self.trust[id(block)], dtype=np.float32)
         self.trusts.setdefault(id(block), []).append(trusted)
         places = tuple(map(self.groupings.place, block.block.columns, block.block.groups))
-        precision = (self.noisy.rows / block.sigma) ** 2
+        precision = float(self.noisy.rows / block.sigma) ** 2
         off = [block.block.off_products(size) for size in block.block.grid]
         if None in off:
             target = (block.values / self.noisy.rows).astype(np.float32)

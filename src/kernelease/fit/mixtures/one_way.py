@@ -250,8 +250,8 @@ def trimmed(fitted: Floats, counts: Floats, sigma: float, widths: Floats) -> Flo
 
     What the fit has there is the positive half of noise. As atoms widen toward the ends, it would move all means. What
     is kept begins at the first atom that stands out of the noise of all, and goes on outward as long as neighbours do;
-    or where the sum of all from outside stands out, if that is farther out. Beyond it lies a tail (`_tail`). All are
-    (atoms,), and `widths` how many values an atom has.
+    or where the sum of all from outside stands out, and goes on to, if that is farther out. Beyond it lies a tail
+    (`_tail`). All are (atoms,), and `widths` how many values an atom has.
 
     >>> counts = np.array([2.0, 90.0, 19.0, 8.0, -3.0, 5.0])
     >>> trimmed(np.maximum(counts, 0.0), counts, 3.0, np.ones(6)).round(1).tolist()
@@ -292,7 +292,10 @@ def _tail(counts: Floats, widths: Floats, density: float, inside: float, sigma: 
 
 
 def _first_kept(counts: Floats, sigma: float) -> int:
-    """The first atom from outside that is kept, where some stand out of the noise of all of them; else 0."""
+    """The first atom from outside that is kept, where some stand out of the noise of all of them; else 0.
+
+    Sums from outside that stand out must go on to do so: of some hundreds a few do by chance, far from all rows.
+    """
     found = np.flatnonzero(counts > sigma * (math.sqrt(2.0 * math.log(len(counts))) + BEYOND))
     if not found.size:
         return 0
@@ -302,7 +305,7 @@ def _first_kept(counts: Floats, sigma: float) -> int:
     ):
         first -= 1
     sums = np.cumsum(counts[:first]) > SUMS * sigma * np.sqrt(np.arange(1, first + 1))
-    return int(np.argmax(sums)) if sums.any() else first
+    return first - int(np.argmin(np.append(sums[::-1], False)))
 
 
 def _reconciled(counts: Floats, variance: float, coarse: MeanCounts) -> tuple[Floats, tuple[int, float]]:

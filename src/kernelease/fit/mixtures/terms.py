@@ -1,9 +1,10 @@
 """The parts of a mixture's misfit, each with its gradient, and the steps that follow it.
 
-Component m has a distribution q_m over the cells of all columns, (M, C), and a weight w_m. Where a block has coarser
-cells than its columns, those are further columns of q, after the C cells themselves: (M, X). A term accumulates
+Component m has a distribution q_m over the cells of all columns, and a weight w_m. Components stand side by side, a row
+of memory for each cell: (C, M). Where a block has coarser cells than its columns, those are further rows of q, after
+the C cells themselves: (X, M). A term accumulates
 
-    slope (M, X)    ∂(½χ²)/∂q_m divided by w_m
+    slope (X, M)    ∂(½χ²)/∂q_m divided by w_m
     height (M,)     ∂(½χ²)/∂w_m
 
 each multiplied by the trust in its block; χ² itself is given back without it. The model of every count is linear in w,
@@ -15,7 +16,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias, final
+from typing import Any, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,13 +32,13 @@ from kernelease.measured.blocks import Block, NoisyBlock, complete_each, within
 
 Single: TypeAlias = NDArray[np.float32]  # half the memory traffic; noise is far above its precision
 
-MEMORY, LONG_MEMORY = np.float32(0.9), np.float32(0.99)  # a run has a few hundred steps: 0.999 would outlast it
+MEMORY = np.float32(0.9)  # research: Time of a release. Of slopes, and of their squares
 LEAST = np.float32(1e-12)
 
 
 def correction(step: int) -> float:
-    """What makes up for averages that start at 0, at a step counted from 1: √(1 − γᵗ)/(1 − βᵗ)."""
-    return float(np.sqrt(1.0 - LONG_MEMORY**step) / (1.0 - MEMORY**step))
+    """What makes up for averages that start at 0, at a step counted from 1: √(1 − βᵗ)/(1 − βᵗ)."""
+    return float(1.0 / np.sqrt(1.0 - MEMORY**step))
 
 
 @final
@@ -60,13 +61,13 @@ class Adam:
 
 
 def _step(parameter: Single, moment: Single, square: Single, gradient: Single, rate: np.float32) -> None:
-    """All in place: m ← βm + (1 − β)g, v ← γv + (1 − γ)g², parameter ← parameter − rate·m/√v."""
+    """All in place: m ← βm + (1 − β)g, v ← βv + (1 − β)g², parameter ← parameter − rate·m/√v."""
     moment -= gradient
     moment *= MEMORY
     moment += gradient
     gradient *= gradient
     square -= gradient
-    square *= LONG_MEMORY
+    square *= MEMORY
     square += gradient
     np.sqrt(square, out=gradient)
     gradient += LEAST
@@ -111,13 +112,13 @@ class Singles(Term):
 
     def add(self, q: Single, w: Single, slope: Single, height: Single) -> float:
         """Two matrix-vector products."""
-        fine = q[:, self.place]
-        misfit = w @ fine - self.target
+        fine = q[self.place]
+        misfit = fine @ w - self.target
         pull = self.precision * misfit
         chi_squared = float(pull @ misfit)
         pull *= self.trust
-        slope[:, self.place] += pull
-        height += fine @ pull
+        slope[self.place] += pull[:, None]
+        height += pull @ fine
         return chi_squared
 
 
@@ -152,26 +153,26 @@ class Pairs(Term):
 
     def add(self, q: Single, w: Single, slope: Single, height: Single) -> float:
         """Two products of symmetric matrices, of which BLAS computes and reads one triangle."""
-        inside = None if self.cell is None else q[:, self.cell]
-        q = np.concatenate([q[:, place] for place in self.places], axis=1)
+        inside = None if self.cell is None else q[self.cell]
+        own = np.concatenate([q[place] for place in self.places])
         if self.centre is not None:
-            q -= self.centre
-        scaled = q * np.sqrt(w if inside is None else w * inside)[:, None]
-        misfit: Single = ssyrk(1.0, scaled.T)
+            own -= self.centre[:, None]
+        scaled = own * np.sqrt(w if inside is None else w * inside)
+        misfit: Single = ssyrk(1.0, scaled.T, trans=True)
         misfit -= self.target
         pull = self.precision * misfit
         chi_squared = float(np.vdot(pull.T, misfit.T))
         pull *= self.trust
-        pulled: Single = ssymm(1.0, pull, q.T, c=scaled.T, overwrite_c=True).T
-        half = np.einsum("mc,mc->m", pulled, q)
+        pulled: Single = ssymm(1.0, pull, own.T, side=True, c=scaled.T, overwrite_c=True).T
+        half = np.einsum("cm,cm->m", pulled, own)
         half *= np.float32(0.5)  # every pair stands in both triangles
         if inside is not None and self.cell is not None:
-            pulled *= inside[:, None]
-            slope[:, self.cell] += half
+            pulled *= inside
+            slope[self.cell] += half
             half *= inside
         ends = np.cumsum([place.stop - place.start for place in self.places])
-        for place, part in zip(self.places, np.split(pulled, ends[:-1], axis=1), strict=True):
-            slope[:, place] += part
+        for place, part in zip(self.places, np.split(pulled, ends[:-1]), strict=True):
+            slope[place] += part
         height += half
         return chi_squared
 
@@ -186,7 +187,7 @@ class Set(Term):
 
     places: tuple[slice, ...]
     target: Single  # (cells of the first columns, cells of the last)
-    precision: float
+    precision: float | Single  # of all cells, or of each
     trust: Single  # one number
     off: tuple[float, ...]
 
@@ -196,19 +197,20 @@ class Set(Term):
         return any(self.off)
 
     def add(self, q: Single, w: Single, slope: Single, height: Single) -> float:
-        """Three products of (M, cells of the first columns) and (M, cells of the last)."""
-        *first, last = (q[:, p] - np.float32(off) for p, off in zip(self.places, self.off, strict=True))
+        """Three products of (cells of the first columns, M) and (cells of the last, M)."""
+        *first, last = (q[p] - np.float32(off) if off else q[p] for p, off in zip(self.places, self.off, strict=True))
         joint = multiplied_out(first)
-        misfit = joint.T @ (last * w[:, None])
+        misfit = joint @ (last * w).T
         misfit -= self.target
-        pull = (np.float32(self.precision) * self.trust) * misfit
-        back = last @ pull.T  # (M, cells of the first columns)
-        onto = joint @ pull
-        height += np.einsum("mc,mc->m", onto, last)
-        slope[:, self.places[-1]] += onto
+        raw = np.multiply(misfit, self.precision, dtype=np.float32)
+        pull: Any = raw * self.trust
+        back = pull @ last  # (cells of the first columns, M)
+        onto = pull.T @ joint
+        height += np.einsum("cm,cm->m", onto, last)
+        slope[self.places[-1]] += onto
         for place, part in zip(self.places, _onto_each(back, first), strict=False):
-            slope[:, place] += part
-        return self.precision * float(np.vdot(misfit, misfit))
+            slope[place] += part
+        return float(np.vdot(raw, misfit))
 
 
 @final
@@ -229,21 +231,21 @@ class Image(Term):
 
     def add(self, q: Single, w: Single, slope: Single, height: Single) -> float:
         """What is asked of the block's numbers is asked of the joint cells, and of each column's by the chain rule."""
-        parts = [q[:, place] for place in self.places]
+        parts = [q[place] for place in self.places]
         joint = multiplied_out(parts)
-        misfit = self.block.seen((w @ joint).reshape(self.block.grid).astype(np.float64)) - self.target
-        pull = self.block.spread(np.float32(self.precision) * self.trust * misfit).astype(np.float32).ravel()
-        height += joint @ pull
+        misfit = self.block.seen((joint @ w).reshape(self.block.grid).astype(np.float64)) - self.target
+        pull = self.block.spread(np.float32(self.precision) * self.trust * misfit).astype(np.float32).reshape(-1, 1)
+        height += pull[:, 0] @ joint
         for place, part in zip(self.places, _onto_each(np.broadcast_to(pull, joint.shape), parts), strict=True):
-            slope[:, place] += part
+            slope[place] += part
         return self.precision * float(np.vdot(misfit, misfit))
 
 
 def multiplied_out(parts: Sequence[Single]) -> Single:
-    """For each component, the products of its numbers in every cell of some columns: (M, a), (M, b), … → (M, a·b·…)."""
+    """For each component, the products of its numbers in every cell of some columns: (a, M), (b, M), … → (a·b·…, M)."""
     joint = parts[0]
     for part in parts[1:]:
-        joint = (joint[:, :, None] * part[:, None, :]).reshape(len(joint), -1)
+        joint = (joint[:, None] * part).reshape(-1, part.shape[1])
     return joint
 
 
@@ -252,10 +254,10 @@ def _onto_each(back: Single, parts: Sequence[Single]) -> list[Single]:
     *before, last = parts
     if not before:
         return [back]
-    grid, joint = back.reshape(len(back), -1, last.shape[1]), multiplied_out(before)
+    grid, joint = back.reshape(-1, *last.shape), multiplied_out(before)
     return [
-        *_onto_each(np.einsum("mab,mb->ma", grid, last), before),
-        np.einsum("mab,ma->mb", grid, joint),
+        *_onto_each(np.einsum("abm,bm->am", grid, last), before),
+        np.einsum("abm,am->bm", grid, joint),
     ]
 
 
@@ -288,23 +290,25 @@ class Correlations(Term):
 
     def add(self, q: Single, w: Single, slope: Single, height: Single) -> float:
         """The gradient of ½ Σ_i<j precision f²; it adds nothing to χ²."""
-        parts = [q[:, place] for place in self.places]
-        means = np.stack([part @ own for part, own in zip(parts, self.scores, strict=True)], axis=1)
-        squares = np.stack([part @ (own * own) for part, own in zip(parts, self.scores, strict=True)], axis=1)
-        mean = w @ means
-        centred, deviation = means - mean, np.sqrt(np.maximum(w @ squares - mean * mean, LEAST))
+        pairs = list(zip(self.places, self.scores, strict=True))
+        means = np.stack([own @ q[place] for place, own in pairs])  # (K, M)
+        squares = np.stack([(own * own) @ q[place] for place, own in pairs])
+        mean = means @ w
+        centred, deviation = means - mean[:, None], np.sqrt(np.maximum(squares @ w - mean * mean, LEAST))
         pull = self.precision * self._off(centred, w, deviation)
-        onto = centred @ pull
+        onto = pull @ centred
         narrowing = (pull * self.target) @ deviation / deviation / -2
-        linear = onto - 2 * narrowing * mean
-        for column, (place, own) in enumerate(zip(self.places, self.scores, strict=True)):
-            slope[:, place] += linear[:, column, None] * own + narrowing[column] * (own * own)
-        height += (onto * centred).sum(axis=1) / 2 + (squares - 2 * means * mean) @ narrowing
+        linear = onto - (2 * narrowing * mean)[:, None]
+        for column, (place, own) in enumerate(pairs):
+            here = own[:, None] * linear[column]
+            here += (narrowing[column] * (own * own))[:, None]
+            slope[place] += here
+        height += (onto * centred).sum(axis=0) / 2 + narrowing @ squares - (2 * narrowing * mean) @ means
         return 0.0
 
     def _off(self, centred: Single, w: Single, deviation: Single) -> Single:
         """f: (K, K)."""
-        covariance = (centred * w[:, None]).T @ centred
+        covariance = (centred * w) @ centred.T
         return (covariance - self.target * (deviation[:, None] * deviation)).astype(np.float32)
 
 
@@ -365,7 +369,8 @@ def _each_told(
     for names, own, each, table, noise in zip(columns, groups, alone, tables, noises, strict=True):
         known = [axis for axis, column in enumerate(names) if column in ranks]
         scores = {axis: _grouped(ranks[names[axis]], shares[names[axis]], own[axis]) for axis in known}
-        for pair in itertools.combinations(known, 2):
+        telling = [axis for axis in known if float(each[axis] @ scores[axis] ** 2) > LEAST]  # not: known, or NULL
+        for pair in itertools.combinations(telling, 2):
             first, second = sorted(names[axis] for axis in pair)
             value, precision = _told(table / rows, each, scores, pair, noise)
             yield (first, second), np.array([precision * value, precision])
@@ -467,10 +472,10 @@ class Stack(Term):
 
     def add(self, q: Single, w: Single, slope: Single, height: Single) -> float:
         """Three stacks of products; what they ask of the same cell is summed at the end."""
-        cells = np.concatenate([q.take(self.cells, axis=1).T, np.ones((1, len(q)), dtype=np.float32)])
-        parts, last = [cells[member] for member in self.members], cells[self.last]
+        (count, a, b), components = self.target.shape, len(w)
+        cells = np.concatenate([q.take(self.cells, axis=0), np.ones((1, components), dtype=np.float32)])
+        parts, last = [cells.take(member, axis=0) for member in self.members], cells.take(self.last, axis=0)
         joint = math.prod(parts[1:], start=parts[0])
-        (count, a, b), components = self.target.shape, len(q)
         stacked = joint.reshape(count, a, components), last.reshape(count, b, components)
         misfit = stacked[0] @ (stacked[1] * w).transpose(0, 2, 1)
         misfit -= self.target
@@ -486,7 +491,7 @@ class Stack(Term):
             here = slopes[len(last) + place * len(joint) :][: len(joint)]
             others = [part for other, part in enumerate(parts) if other != place]
             np.multiply(back, math.prod(others[1:], start=others[0]), out=here)
-        slope[:, self.cells] += (self.onto @ slopes).T
+        slope[self.cells] += self.onto @ slopes
         return chi_squared
 
 

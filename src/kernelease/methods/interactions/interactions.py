@@ -2,6 +2,7 @@
 
 import functools
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, final
@@ -19,12 +20,14 @@ from kernelease.measured.counts import Counts
 from kernelease.measured.looks import Laid, NoisyLook, laid_columns
 from kernelease.measured.measured import Measured
 from kernelease.measured.offsets import declared_levels
-from kernelease.methods.interactions import pairs as details
-from kernelease.methods.interactions import pairs as pair_blocks
-from kernelease.methods.interactions import pairs as selection
-from kernelease.methods.interactions import sets as moments
-from kernelease.methods.interactions import sets as set_blocks
-from kernelease.methods.interactions import texture
+from kernelease.methods.interactions import (
+    pairs as details,
+    pairs as pair_blocks,
+    pairs as selection,
+    sets as moments,
+    sets as set_blocks,
+    texture,
+)
 from kernelease.methods.interactions.notices import release_notices
 from kernelease.methods.interactions.pairs import MOST_CLASSES, Pairing, blocks_of, seen, with_share
 from kernelease.methods.interactions.rounds import (
@@ -291,8 +294,11 @@ class Interactions(Method):
             rounds.count(with_share(pairs, rounds.left))
             return None
         rounds.count(pairs)
-        mixture = self.solver.rough().solve(rounds.noisy, seed, progress, stage=ROUGHLY)
+        mixture = self._fit_roughly(rounds, seed, progress)
         progress.stage(CHOSEN)
+        if mixture is None:
+            rounds.count(with_share(pairs, rounds.left), stage=1)
+            return None
         left = rounds.left
         self._measure_closer(rounds, noise)
         spread = self._keep_spread(rounds, columns, mixture, noise)
@@ -300,6 +306,22 @@ class Interactions(Method):
         rounds.count(replace(pairing, shares=shares).details(mixture, pairs), stage=1)
         self._measure_sets(rounds, mixture, cells, shares, noise)
         return spread
+
+    def _fit_roughly(self, rounds: Rounds, seed: PublicSeed, progress: Progress) -> Mixture | None:
+        """What is known so far, by which the rest is measured; None where this fit fails.
+
+        The budget is charged, and nothing is saved yet: a fit that fails must not cost what was measured before it. It
+        sees noisy numbers alone, and fails again where they are the same: so the steps can be taken again.
+        """
+        try:
+            return self.solver.rough().solve(rounds.noisy, seed, progress, stage=ROUGHLY)
+        except (ArithmeticError, LookupError, ValueError) as error:
+            warnings.warn(
+                f"A first fit failed ({type(error).__name__}: {str(error)[:200]}): the rest of the budget is spent "
+                "without it. This is a fault of kernelease, not of the data: please report it.",
+                stacklevel=2,
+            )
+            return None
 
     def _measure_closer(self, rounds: Rounds, noise: Noise) -> None:
         """Two columns that may go one to one, value by value, where there are such and a map can be seen."""
@@ -355,8 +377,11 @@ class Interactions(Method):
             rounds.count(pairing.chosen(sets, cells, rounds.left), stage=1)
             return None
         rounds.count(pairing.chosen(sets, cells, shares.forest), stage=1)
-        mixture = self.solver.rough().solve(rounds.noisy, seed, progress, stage=ROUGHLY)
+        mixture = self._fit_roughly(rounds, seed, progress)
         progress.stage(CHOSEN)
+        if mixture is None:
+            self._measure_again(rounds, columns, rounds.left, noise)
+            return None
         self._measure_closer(rounds, noise)
         spread = self._keep_spread(rounds, columns, mixture, noise)
         more = selection.suggested(mixture, cells, forest, most - len(sets), self._target(columns))

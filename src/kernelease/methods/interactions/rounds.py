@@ -84,9 +84,9 @@ _START = 1.0  # convention: libraries are loaded, and the source is opened
 _PER_CELL = 2e-7  # convention: a cell of the table, read, encoded and counted
 _PER_PAIR = 2.5e-8  # convention: a row, counted in one pair of columns
 _PER_DRAW = 1.2e-5  # convention: a number of exact noise
-_PER_STEP = 2e-3  # convention: a step of the fit, whatever there is to fit
-_PER_PRODUCT = 3e-11  # convention: a multiplication and addition in the fit
-_PER_LOGIT = 3e-8  # convention: a parameter of the fit, in one step
+_PER_STEP = 1e-3  # convention: a step of the fit, whatever there is to fit
+_PER_PRODUCT = 2e-11  # convention: a multiplication and addition in the fit
+_PER_LOGIT = 1e-8  # convention: a parameter of the fit, in one step
 _PER_VALUE = 1.3e-6  # convention: a cell of the table, counted in what is chosen, or drawn and decoded
 
 

@@ -458,8 +458,8 @@ class Looks:
         )
 
     def _alone(self, look: Look) -> Column:
-        """The column as it is looked at, without what other columns say of it: that is for released rows."""
-        return dataclasses.replace(look.of(self._schema.columns[look.column]), null_when=None)
+        """The column as it is looked at, without other columns: they matter where it is read, and in released rows."""
+        return dataclasses.replace(look.of(self._schema.columns[look.column].released), null_when=None)
 
     def _measure(self, looks: Sequence[Look]) -> list[NoisyLook]:
         if not looks or self._again is None:
