@@ -85,7 +85,7 @@ PLAYERS = (
         | {"RBI": (0, 195), "SB": (0, 140), "BB": (0, 235), "SO": (0, 225)},
         ("RBI", "SB", "SO"),
         scale="log",
-        cells=16,
+        cells=24,
     )
 )
 REGIONS = [

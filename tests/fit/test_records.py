@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kernelease.fit.mixtures.mixture import Mixture
-from kernelease.fit.records import Expected, Moving, drawn_components
+from kernelease.fit.records import Expected, Moving, best_power, drawn_components, to_power
 from kernelease.fit.solver import Outcome
 from kernelease.relational.schema import Place
 
@@ -102,3 +102,34 @@ def test_no_records_have_no_components():
     place = Place(columns=(2,), parent=0, number=None, before=(0, 1))
     above, number = np.zeros((2, 3), dtype=np.int64), np.zeros(3, dtype=np.int64)
     assert len(drawn_components(_two_components(), place, above, number, None, np.random.default_rng(0))) == 0
+
+
+def _close(count=12):
+    """A table of two columns that nearly tell each other: the nearer two cells are, the more it holds."""
+    apart = np.subtract.outer(np.arange(count), np.arange(count))
+    table = np.exp(-0.3 * apart**2)
+    return table / table.sum()
+
+
+def test_a_power_makes_columns_go_together_more_closely_and_keeps_each_of_them():
+    table = _close()
+    raised = to_power(table, 1.7)
+    np.testing.assert_allclose(raised.sum(axis=0), table.sum(axis=0), rtol=1e-3)
+    np.testing.assert_allclose(raised.sum(axis=1), table.sum(axis=1), rtol=0.01)
+    assert np.trace(raised) > 1.1 * np.trace(table)
+    assert to_power(table, 1.0) is table
+
+
+@pytest.mark.parametrize(("sigma", "least", "most"), [(0.002, 1.4, 1.6), (0.2, 1.0, 1.0)])
+def test_a_table_is_raised_where_counts_are_closer_beyond_doubt(sigma, least, most):
+    """And is left as it is where it may be noise."""
+    table, noise = _close(), np.random.default_rng(0).normal(0.0, sigma, (12, 12))
+    measured = to_power(table, 1.5) + noise
+    found = best_power(lambda power: float(((measured - to_power(table, power)) ** 2).sum()) / sigma**2)
+    assert least <= found <= most
+
+
+def test_a_table_that_holds_its_counts_stays_as_it_is():
+    table = _close()
+    noise = np.random.default_rng(1).normal(0.0, 0.001, (12, 12))
+    assert best_power(lambda power: float(((table + noise - to_power(table, power)) ** 2).sum()) / 0.001**2) == 1.0

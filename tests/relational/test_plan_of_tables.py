@@ -108,7 +108,7 @@ def test_the_command_prints_the_same(tmp_path) -> None:
     assert [one["max_rows"] for one in fields["tables"]] == [4, 3]
     words = CliRunner().invoke(app, asked).stdout
     assert "table people" in words
-    assert "two records of one parent 20 %" in " ".join(words.split())
+    assert "two records of one parent 10 %" in " ".join(words.split())
     refused = CliRunner().invoke(app, [*asked, "--analysis", "mean town"])
     assert refused.exit_code == 2
     assert "is for one table" in refused.output

@@ -158,11 +158,22 @@ def test_strangers_documents_are_refused(document) -> None:
         Tables.from_dict(document)
 
 
-@pytest.mark.parametrize("given", [3, [4], [{"name": "old", "aggregate": 5, "max": 1}], [{"name": 1}]])
+NAMELESS = [{"aggregate": "count(people)", "max": 1}]
+
+
+@pytest.mark.parametrize("given", [3, [4], [{"name": "old", "aggregate": 5, "max": 1}], [{"name": 1}], NAMELESS])
 def test_strangers_aggregates_are_refused(given) -> None:
     document = Tables.parse(GOOD).to_dict()
     document["tables"][0]["aggregates"] = given
     with pytest.raises(SchemaError, match="table 'homes'"):
+        Tables.from_dict(document)
+
+
+@pytest.mark.parametrize("given", [{"at": 1}, {"at": ["homes"]}, {"at": None}, ["homes"]])
+def test_strangers_references_are_refused(given) -> None:
+    document = Tables.parse(GOOD).to_dict()
+    document["tables"][1]["references"] = given
+    with pytest.raises(SchemaError, match="must be an object of columns and tables"):
         Tables.from_dict(document)
 
 

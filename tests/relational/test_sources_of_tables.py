@@ -119,6 +119,7 @@ def test_a_check_counts_keys_that_do_not_meet(form, tmp_path) -> None:
     assert any(words.startswith(f"{dangling} of 300 ") and "that is not there" in words for words in people)
     assert any(words.startswith(f"{beyond} of 300 ") and "beyond max_rows = 3" in words for words in people)
     assert (report.rows, report.persons) == (362, 60)
+    assert not any("home" in words for where, own in told.items() if where.endswith(".columns") for words in own)
 
 
 def test_the_command_checks_them_too(tmp_path) -> None:

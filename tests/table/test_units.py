@@ -9,8 +9,7 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from kernelease.errors import ParameterError
 from kernelease.exact import persons as units_module
@@ -18,6 +17,7 @@ from kernelease.exact.persons import UnitCap
 from kernelease.seeds import PublicSeed
 from kernelease.table import Schema
 from kernelease.table.encode import Encoder
+from kernelease.table.reading import identities
 
 SCHEMA = Schema.parse(
     """
@@ -183,6 +183,28 @@ def test_one_person_in_two_types_is_one_person() -> None:
     ]
     assert _kept(cap, *batches) == Counter({(1, 1, 1): 2})
     assert _kept(cap) == Counter()
+
+
+def test_a_fraction_is_one_person_whatever_digits_its_type_declares() -> None:
+    one = [pa.array([7.5]), pa.array(["7.5"]), pa.array([Decimal("7.5")]), pa.array([Decimal("7.5000")])]
+    assert {tuple(identities(array)[1]) for array in one} == {(b"7.5", None)}
+    long = Decimal("1.0000000000000000000000000000000000001")
+    assert identities(pa.array([long]))[1][0] == str(long).encode()
+
+
+@pytest.mark.parametrize("unit", ["ms", "us", "ns"])
+def test_instants_of_one_second_are_several_persons(unit: str) -> None:
+    instants = pa.array([1_000, 1_001, 1_000, None, None], pa.timestamp(unit))
+    assert _weights(instants) == [1, 2, 1, 0, 0]
+
+
+@pytest.mark.parametrize("microsecond", [0, 456, 120_000])
+def test_an_instant_is_one_person_in_a_frame_of_objects_and_of_instants(microsecond: int) -> None:
+    """What else a frame's column holds decides its dtype: it must not decide how others are called."""
+    instant = datetime.datetime(2020, 1, 1, 1, 2, 3, microsecond)
+    for unit in ("us", "ns"):
+        (key, _) = identities(pa.array([instant], pa.timestamp(unit)))[1]
+        assert key == instant.isoformat().encode()
 
 
 def test_parameters() -> None:

@@ -68,24 +68,27 @@ class Records(Private):
         Rows without a parent come first. Rows that are equal in all of it are the same to whoever counts them, unless
         records refer to them: so digests of their own keys come last.
         """
-        keys = self._hashes(seed)
-        keys >>= _HALF  # half of a hash tells nearly all apart: one number sorts by it and by the parent
-        keys |= (self.parent + 1).astype(np.uint64) << _HALF
+        keys = np.empty(len(self.parent), dtype=np.uint64)  # half of a hash tells nearly all apart: one number sorts by
+        for part in block_slices(len(keys), _BLOCK):  # it and by the parent
+            keys[part] = (self.parent[part].astype(np.uint64) + np.uint64(1)) << _HALF
+            keys[part] |= self._hashes(part, seed) >> _HALF
         order = np.argsort(keys, kind="stable")
-        tied = np.flatnonzero(np.diff(keys[order]) == 0)
+        keys = keys[order]
+        tied = np.flatnonzero(keys[1:] == keys[:-1])
         apart = any((column[order[tied]] != column[order[tied + 1]]).any() for column in self.codes)
         if apart or self.order is not None or self.digest is not None:
             last, come = ([] if one is None else [one] for one in (self.digest, self.order))
-            order = np.lexsort((*last, *self.codes[::-1], self._hashes(seed), *come, self.parent))
+            hashes = self._hashes(slice(0, len(keys)), seed)
+            order = np.lexsort((*last, *self.codes[::-1], hashes, *come, self.parent))
         return order.astype(np.uint32) if len(order) < 2**32 else order
 
-    def _hashes(self, seed: PublicSeed) -> NDArray[np.uint64]:
-        hashes = np.full(len(self.parent), np.uint64(seed.value % 2**64) ^ _FACTOR)
-        for part in block_slices(len(hashes), _BLOCK):
-            for column in self.codes:
-                hashes[part] ^= column[part]
-                hashes[part] *= _FACTOR
-                hashes[part] ^= hashes[part] >> _SHIFT
+    def _hashes(self, part: slice, seed: PublicSeed) -> NDArray[np.uint64]:
+        """Of the content of some rows."""
+        hashes = np.full(len(self.parent[part]), np.uint64(seed.value % 2**64) ^ _FACTOR)
+        for column in self.codes:
+            hashes ^= column[part]
+            hashes *= _FACTOR
+            hashes ^= hashes >> _SHIFT
         return hashes
 
 

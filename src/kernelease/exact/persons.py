@@ -60,7 +60,7 @@ class Keys(Private):
             more = distinct(keys[there & (self._among_sorted(keys, there, new=False) == NOBODY)])
             places, numbers = np.searchsorted(self._sorted, more), len(self._sorted) - 1 + np.arange(len(more))
             self._sorted, self._order = np.insert(self._sorted, places, more), np.insert(self._order, places, numbers)
-        begins = np.flatnonzero(np.diff(keys, prepend=keys[:1] - 1))  # rows of one key often lie together
+        begins = np.flatnonzero(_firsts(keys))  # rows of one key often lie together
         at = np.repeat(np.searchsorted(self._sorted, keys[begins]), np.diff(begins, append=len(keys)))
         same = there & (self._sorted.take(at, mode="clip") == keys)
         return np.where(same, self._order.take(at, mode="clip"), NOBODY)
@@ -69,7 +69,14 @@ class Keys(Private):
 def distinct(values: Integers) -> Integers:
     """In order, each once: quick where they are in order nearly."""
     values = np.sort(values, kind="stable")
-    return values.compress(np.diff(values, prepend=values[:1] - 1) != 0)
+    return values.compress(_firsts(values))
+
+
+def _firsts(values: Integers) -> NDArray[np.bool_]:
+    """Whether each differs from the one before."""
+    firsts = np.ones(len(values), dtype=np.bool_)
+    np.not_equal(values[1:], values[:-1], out=firsts[1:])
+    return firsts
 
 
 @final

@@ -7,8 +7,9 @@ records then change parents where that brings counts nearer to it: so siblings m
 """
 
 import dataclasses
+import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -19,7 +20,7 @@ from kernelease.arrays import Floats, Integers, block_slices
 from kernelease.fit.mixtures.draw import member_rows
 from kernelease.fit.mixtures.mixture import Mixture
 from kernelease.fit.mixtures.one_way import CHANCE
-from kernelease.measured.blocks import NoisyBlock
+from kernelease.measured.blocks import NoisyBlock, within
 from kernelease.relational.schema import Place
 
 MOST_TYPES = 300  # limit: of components that siblings tell apart: pairs of types are held in memory
@@ -33,6 +34,8 @@ PARENTS = 2_000  # limit: at a time: their posterior over all components is held
 _PARTS, _FEWEST = 256, 16  # convention: as where values swap rows: of all parents, those judged together; at least
 _AGAIN = 3  # convention: further draws of components, each nearer to the numbers that they should have
 _RUN = 64  # convention: neighbouring draws whose random numbers are spread evenly
+_STEEPER, _MOST_POWER = 0.1, 3.0  # limit: of a table's power: a step, and the last
+_SURE = 4.0  # convention: standard deviations from which on a table is beyond doubt too flat
 LEAST = 1e-12  # limit: of a probability: none is 0
 
 
@@ -280,7 +283,9 @@ def expected_siblings(
     expected: Floats = own.T @ law.joint @ own
     for block in blocks:
         one, other = place.columns.index(block.block.columns[0]), block.block.columns[1] - after
-        table = _with_rest(law.table(one, other), block, rows, alike=one == other)
+        now = law.table(one, other)
+        now = to_power(now, best_power(functools.partial(_sibling_misfit, now, block, rows)))
+        table = _with_rest(now, block, rows, alike=one == other)
         grouped = (
             np.eye(int(cells[one].max()) + 1)[cells[one]].T @ table @ np.eye(int(cells[other].max()) + 1)[cells[other]]
         )
@@ -288,6 +293,69 @@ def expected_siblings(
             grouped = (grouped + grouped.T) / 2.0
         expected[parts[one], parts[other]], expected[parts[other], parts[one]] = grouped, grouped.T
     return expected
+
+
+def _sibling_misfit(table: Floats, block: NoisyBlock, rows: float, power: float) -> float:
+    """χ² of a block of siblings beside a power of the table of two columns' atoms."""
+    first, second = block.block.groups[0], block.block.groups[1][:-1]  # those without a sibling have the last cell
+    now = np.eye(int(first.max()) + 1)[first].T @ to_power(table, power) @ np.eye(int(second.max()) + 1)[second]
+    return float(((block.values[:, :-1] - rows * now) ** 2).sum()) / block.sigma**2
+
+
+def record_powers(
+    mixture: Mixture, place: Place, blocks: Sequence[NoisyBlock], rows: float
+) -> dict[tuple[int, int], float]:
+    """By which powers columns of parents and of records go together more closely than in the mixture, where they do."""
+    found: dict[tuple[int, int], list[NoisyBlock]] = {}
+    for block in blocks:
+        one, other = sorted(block.block.columns) if len(block.block.columns) == 2 else (-1, -1)
+        atoms = zip(block.block.columns, block.block.groups, strict=True)
+        if one in place.before and other in place.columns and all(len(mixture.cells[c]) == len(g) for c, g in atoms):
+            found.setdefault((one, other), []).append(block)
+    powers = {
+        pair: best_power(functools.partial(_record_misfit, mixture, pair, own, rows)) for pair, own in found.items()
+    }
+    return {pair: power for pair, power in powers.items() if power > 1.0}
+
+
+def _record_misfit(
+    mixture: Mixture, pair: tuple[int, int], blocks: Sequence[NoisyBlock], rows: float, power: float
+) -> float:
+    """χ² of blocks of two columns beside a power of the mixture's table of their cells."""
+    one, other = (mixture.cells[column] for column in pair)
+    table, chi_squared = to_power(mixture.joint(pair, (one, other)), power), 0.0
+    for block in blocks:
+        groups = dict(zip(block.block.columns, block.block.groups, strict=True))
+        first, second = (np.eye(int(groups[c].max()) + 1)[within(mixture.cells[c], groups[c])] for c in pair)
+        model = first.T @ table @ second
+        turned = model if block.block.columns == pair else model.T
+        chi_squared += float(((block.values - block.block.seen(rows * turned)) ** 2).sum()) / block.sigma**2
+    return chi_squared
+
+
+def to_power(table: Floats, power: float) -> Floats:
+    """A table whose dependence is raised to a power, with the same margins: (cells, cells)."""
+    if power == 1.0:
+        return table
+    rows, columns = table.sum(axis=1), table.sum(axis=0)
+    product = np.maximum(np.outer(rows, columns) / max(float(table.sum()), LEAST), LEAST**2)
+    raised: Floats = product * (np.maximum(table, 0.0) / product) ** power
+    for _ in range(_MARGINS):
+        raised *= (rows / np.maximum(raised.sum(axis=1), LEAST))[:, None]
+        raised *= columns / np.maximum(raised.sum(axis=0), LEAST)
+    return raised
+
+
+def best_power(misfit: Callable[[float], float]) -> float:
+    """The power of a table at which χ² is least; 1 unless it is less there beyond doubt.
+
+    A mixture blurs two columns that nearly tell each other: by little in each pair of cells, in all of them one way.
+    """
+    power, found = 1.0, [misfit(1.0)]
+    while power < _MOST_POWER and (now := misfit(power + _STEEPER)) < found[-1]:
+        power += _STEEPER
+        found.append(now)
+    return power if found[0] - found[-1] > _SURE**2 else 1.0
 
 
 def _with_rest(table: Floats, block: NoisyBlock, rows: float, *, alike: bool) -> Floats:
@@ -493,23 +561,37 @@ def _pair_weight(number: Integers) -> Floats:
 # All of one table.
 
 
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordBlocks:
+    """What was counted of a table of records, of so many `rows` of persons: pairs of columns, and siblings.
+
+    `after` is where the columns of siblings begin.
+    """
+
+    pairs: Sequence[NoisyBlock]
+    siblings: Sequence[NoisyBlock]
+    after: int
+    rows: float
+
+
 def drawn_records(
     mixture: Mixture,
     place: Place,
     above: Integers,
     number: Integers,
-    siblings: Sequence[NoisyBlock],
+    blocks: RecordBlocks,
     *,
-    after: int,
-    rows: float,
     never: Sequence[int | None],
     generator: np.random.Generator,
 ) -> Integers:
     """Atoms of a table's columns for all records, the parents' in turn: (columns, Σ number).
 
-    `above` are the atoms of the columns before it, (columns, parents), `number` how many records each parent has;
-    `after` is where the columns of siblings begin, and `never` the atom of each column that no record has.
+    `above` are the atoms of the columns before it, (columns, parents), `number` how many records each parent has, and
+    `never` the atom of each column that no record has.
     """
+    siblings, after, rows = blocks.siblings, blocks.after, blocks.rows
+    powers = record_powers(mixture, place, blocks.pairs, rows)
     mixture = without(mixture, place, never)
     law = None
     if siblings:
@@ -519,7 +601,7 @@ def drawn_records(
     components = drawn_components(mixture, place, above, number, law, generator)
     records = _atoms(mixture, place, components, np.repeat(number, number), generator)
     wanted = None if law is None else expected_siblings(law, mixture, place, siblings, after, rows)
-    return _placed(records, mixture, place, above, number, wanted, generator)
+    return _placed(records, mixture, place, above, number, wanted, powers, generator)
 
 
 def without(mixture: Mixture, place: Place, never: Sequence[int | None]) -> Mixture:
@@ -566,6 +648,7 @@ def _placed(
     above: Integers,
     number: Integers,
     siblings: Floats | None,
+    powers: Mapping[tuple[int, int], float],
     generator: np.random.Generator,
 ) -> Integers:
     """The same records, some of them with other parents; `siblings` are shares of all persons, (C, C)."""
@@ -578,12 +661,21 @@ def _placed(
     )
     weights = mixture.weights * _having_records(mixture, place, number)
     parents = persons * (p * (weights / weights.sum())[:, None]).T @ q
+    theirs, own = _parts(mixture, place.before), _parts(mixture, place.columns)
+    for (one, other), power in powers.items():
+        parents[theirs[one], own[other]] = to_power(parents[theirs[one], own[other]], power)
     expected = Expected(parents=parents, siblings=None if siblings is None else len(number) * siblings)
     moving = Moving(_cells(mixture, place.columns, records), _cells(mixture, place.before, above), number, expected)
     for _ in range(max(1, min(SWEEPS, WORK // (len(number) * q.shape[1] ** 2)))):
         if moving.sweep(generator) == 0:
             break
     return records[:, moving.order]
+
+
+def _parts(mixture: Mixture, columns: Sequence[int]) -> dict[int, slice]:
+    """Where the cells of each column are, those of all columns numbered together."""
+    widths = [int(mixture.cells[column].max()) + 1 for column in columns]
+    return {c: slice(int(end) - w, int(end)) for c, w, end in zip(columns, widths, np.cumsum(widths), strict=True)}
 
 
 def _having_records(mixture: Mixture, place: Place, number: Integers) -> Floats:

@@ -189,7 +189,7 @@ def _read_aggregate(table: str, body: Any) -> Aggregate:
 
     text = body.get("aggregate") if isinstance(body, Mapping) else None
     read = _WRITTEN.fullmatch(text) if isinstance(text, str) else None
-    if read is None or not isinstance(body["name"], str) or (read[1] in _OF_VALUES) != (read[3] is not None):
+    if read is None or not isinstance(body.get("name"), str) or (read[1] in _OF_VALUES) != (read[3] is not None):
         raise wrong(f'aggregate must be {_FORMS}; each may end in a condition: "sum(persons.income, age >= 18)".')
     kind, of, column, condition = read.groups()
     if kind not in (*_OF_RECORDS, *_OF_VALUES):

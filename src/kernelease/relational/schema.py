@@ -264,8 +264,8 @@ class Tables:
                 raise SchemaError(f"A table of a schema has no {str(odd[0])[:40]!r}.")
             schema = Schema.from_dict(body["table"])
             references = body.get("references", {})
-            if not isinstance(references, Mapping):
-                raise SchemaError("References of a table of a schema must be an object.")
+            if not isinstance(references, Mapping) or not all(isinstance(one, str) for one in references.values()):
+                raise SchemaError("References of a table of a schema must be an object of columns and tables.")
             aggregates, others = read_aggregates(schema.name, body), tuple(references.items())
             tables.append(TableOfRecords(schema=schema, aggregates=aggregates, references=others, **hangs))
         rest = {key: value for key, value in data.items() if key != "tables"}
@@ -631,12 +631,12 @@ def _with_numbers(tables: Tables, place: Place, numbers: Mapping[str, int], inde
 
 def _in_path(table: TableOfRecords, column: Column) -> Column:
     """A table's column as a column of paths: records may be missing."""
-    changes: dict[str, Any] = {"name": f"{table.name}.{column.name}", "source": None, "null_when": None}
+    changes: dict[str, Any] = {"name": f"{table.name}.{column.name}", "null_when": None}
     if table.parent is not None and not column.nullable:
         changes["nullable"] = True
         if getattr(column, "default", None) is not None:
             changes["default"] = None
-    return dataclasses.replace(column, **changes)
+    return dataclasses.replace(column.released, **changes)
 
 
 def same_after_saving(tables: Tables) -> bool:
