@@ -8,8 +8,8 @@ import numpy as np
 from audits.case import Case
 from audits.methods import PRIVACY, normal_game, of_method
 from audits.transcript import Run
-from kernelease.exact.embedding import ExactEmbedding
-from kernelease.features import ClassMoments, FeatureMap, Fourier, KarKarnick
+from kernelease.exact.rows import ExactEmbedding
+from kernelease.features import Ball, ClassMoments, FeatureMap, Fourier, KarKarnick
 from kernelease.fit import UniformPoints
 from kernelease.kernels import LabelledSphere
 from kernelease.ledgers import MemoryLedger
@@ -35,6 +35,8 @@ STEEP = KarKarnick(
 SPHERE = LabelledSphere(dimension=2, classes=("one", "other"))
 MOMENTS = ClassMoments(kernel=SPHERE)
 LONG = 4.0
+
+BALL = Ball(middle=(1.0, 0.0), reach=(1.0, 2.0))
 
 
 def of_map(feature_map: FeatureMap) -> Run:
@@ -63,6 +65,12 @@ def _unscaled(rows: Any) -> Any:
     return np.rint(MOMENTS.integers(cells) * sizes[:, None] ** powers).astype(np.int64)
 
 
+def _beyond(rows: Any) -> Any:
+    """Rows as they are, in the integers of `BALL`."""
+    cells = np.asarray(rows, dtype=np.float64)
+    return np.rint((cells - np.array(BALL.middle)) / np.array(BALL.reach) / BALL.step).astype(np.int64)
+
+
 CASES = (
     Case(
         name="RandomFeatures",
@@ -89,6 +97,23 @@ CASES = (
             of_map(STEEP),
             ([[0.0], [1.0]], [[0.0], [-1.0]]),
             {"a clip that is computed and not used": of_map(Altered(inner=STEEP, changes={"integers": _unclipped}))},
+        ),
+    ),
+    Case(
+        name="mean of rows",
+        kind="audit",
+        claim="A sum of rows within a public ball keeps (ε, δ) for every row, however far it lies.",
+        run=normal_game(
+            of_map(BALL),
+            ([[1.0, 0.0], [-LONG, 0.0]], [[1.0, 0.0], [LONG, 0.0]]),
+            {
+                "a row that goes from one end to the other, charged half": of_map(
+                    Altered(inner=BALL, changes={"diameter": BALL.norm_bound})
+                ),
+                "rows that are not cut": of_map(
+                    Altered(inner=BALL, changes={"integers": _beyond, "total": lambda rows: _beyond(rows).sum(axis=0)})
+                ),
+            },
         ),
     ),
     Case(

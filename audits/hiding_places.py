@@ -27,8 +27,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from audits.targets import SECRET
 from kernelease.answers.release import Release, contents_of
-from kernelease.bundle import container, data_parquet
-from kernelease.bundle import saving as bundle
+from kernelease.bundle import container, data_parquet, saving as bundle
 from kernelease.bundle.container import PUBLIC_KEY, SEALS, SIGNATURE, SUMS, read_bundle, write_bundle
 from kernelease.bundle.verify import ON_TRUST, WITHOUT_REFIT
 from kernelease.fit.mixtures.mixture import MixtureSolver

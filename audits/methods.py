@@ -21,8 +21,7 @@ from audits.case import Case, Effort, Verdict
 from audits.transcript import DifferentCourse, Run, log_ratios, record, replay
 from audits.twins import BulkNoise, NoNoise, QuietNoise
 from kernelease import pipeline
-from kernelease.exact.bags import Bags as BagsOfPaths
-from kernelease.exact.bags import PathColumn
+from kernelease.exact.bags import Bags as BagsOfPaths, PathColumn
 from kernelease.exact.rows import PrivateArray
 from kernelease.fit import PublicPoints, UniformPoints
 from kernelease.fit.mixtures.mixture import MixtureSolver

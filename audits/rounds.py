@@ -13,7 +13,7 @@ from audits.methods import FAR, PRIVACY
 from audits.transcript import Run, log_ratios
 from audits.twins import BulkNoise
 from kernelease.arrays import Rows
-from kernelease.exact.embedding import ExactEmbedding
+from kernelease.exact.rows import ExactEmbedding
 from kernelease.features import Nystrom
 from kernelease.features.nystrom import extended
 from kernelease.kernels import Gaussian

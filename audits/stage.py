@@ -29,12 +29,10 @@ from typing import Any
 from unittest import mock
 
 from audits.tracer import Fault, Run, Unsupported, memory_disk, trace
-from kernelease.bundle import saving as bundle
-from kernelease.bundle import saving as keeping
+from kernelease.bundle import saving as bundle, saving as keeping
 from kernelease.bundle.container import write_bundle
 from kernelease.bundle.verify import verify
-from kernelease.cli import app
-from kernelease.cli import command as exits
+from kernelease.cli import app, command as exits
 from kernelease.errors import KerneleaseError
 from kernelease.ledgers import LedgerFile, MemoryLedger
 from kernelease.privacy import Privacy, SystemNoise

@@ -7,7 +7,7 @@ import numpy as np
 
 from audits.case import Case, Effort, Verdict
 from kernelease.arrays import Floats, Rows
-from kernelease.exact.embedding import ExactEmbedding
+from kernelease.exact.rows import ExactEmbedding
 from kernelease.features import FeatureMap, KarKarnick, Nystrom
 from kernelease.kernels import Gaussian, Spectrum
 from kernelease.seeds import PublicSeed

@@ -12,7 +12,7 @@ from benchmarks.machine import in_processes
 from benchmarks.published import DELTA, EPSILONS
 from benchmarks.truth import Truth
 from kernelease.arrays import Floats, Rows
-from kernelease.exact.embedding import ExactEmbedding
+from kernelease.exact.rows import ExactEmbedding
 from kernelease.privacy.mechanisms import PrivacyFilter
 from kernelease.privacy.sensitivity import ROWS
 

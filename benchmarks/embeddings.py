@@ -36,7 +36,7 @@ import kernelease as ke
 from benchmarks import machine
 from benchmarks.checks import VECTORS, Check, bullets, markdown, write_part
 from kernelease.arrays import Floats, Integers
-from kernelease.features.class_moments import unit_vectors
+from kernelease.features.moments import unit_vectors
 from kernelease.privacy.calibration import gaussian_mu
 
 EPSILON, DELTA = 1.0, 1e-5

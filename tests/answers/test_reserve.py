@@ -13,7 +13,7 @@ import kernelease as ke
 from kernelease.bundle.codec import from_json, to_json
 from kernelease.bundle.container import SEALS, read_bundle, write_bundle
 from kernelease.bundle.verify import Finding
-from kernelease.exact.embedding import ExactEmbedding
+from kernelease.exact.rows import ExactEmbedding
 from kernelease.features import Nystrom
 from kernelease.features.nystrom import extended
 from kernelease.ledgers import MemoryLedger

@@ -1,14 +1,19 @@
 """What vectors answer: means, covariances, densities with errors that hold, and classes."""
 
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pytest
+from pyarrow import parquet
 
 import kernelease as ke
 from kernelease.answers import RatioEstimate, Vectors
 from kernelease.errors import ParameterError
-from kernelease.features.class_moments import unit_vectors
-from kernelease.methods.adaptive import averages_of
+from kernelease.features.moments import unit_vectors
+from kernelease.fit.gaussians.fitted_laws import averages_of
+from kernelease.sources.private_rows import labelled_vectors
 
 NAMES = ("north", "south")
 CENTRES = np.array([[0.8, 0.0, 0.2], [-0.6, 0.3, 0.0]])
@@ -299,3 +304,57 @@ def test_moments_of_a_flat_gaussian_are_within_their_errors() -> None:
     assert (np.abs(mean.value - rows.mean(axis=0)) < 4.0 * mean.standard_error).all()
     assert (np.abs(covariance.value - np.cov(rows.T)) < 4.0 * covariance.standard_error).all()
     assert (covariance.standard_error < 0.03).all()
+
+
+def test_a_table_with_a_column_of_vectors_gives_the_same_release(tmp_path: Path) -> None:
+    """An Arrow table, a Parquet file, and a table, a data frame and a CSV file with a column for each number."""
+    labels = np.array(NAMES, dtype=object)[CODES]
+    settings = {"classes": NAMES, "privacy": PROMISE}
+    vectors = pa.FixedSizeListArray.from_arrays(pa.array(X.ravel()), X.shape[1])
+    table = pa.table({"topic": labels, "vector": vectors})
+    parquet.write_table(table, tmp_path / "vectors.parquet")
+    wide = pa.table({**{f"x{i}": column for i, column in enumerate(X.T)}, "topic": labels})
+    pyarrow.csv.write_csv(wide, tmp_path / "vectors.csv")
+    same = ke.release(X, labels=labels, noise=ke.SeededNoise(0), **settings).table
+    for data in (table, tmp_path / "vectors.parquet", wide, wide.to_pandas(), tmp_path / "vectors.csv"):
+        assert ke.release(data, labels="topic", noise=ke.SeededNoise(0), **settings).table.equals(same)
+
+
+@pytest.mark.parametrize(
+    ("data", "labels", "sentence"),
+    [
+        (pa.table({"topic": ["a"], "v": [1.0]}), "topc", "no column 'topc'. Did you mean topic"),
+        (np.eye(2), "topic", "an array has no column of that name"),
+        (
+            pa.table({"topic": ["a", "b"], "v": [[1.0], [1.0]]}),
+            "topic",
+            r"of a fixed length, which 'v' is not. Give np.stack",
+        ),
+        (pa.table({"topic": ["a"], "v": [[1.0]], "age": [3]}), "topic", "or one column of lists of a fixed length"),
+        ("vectors.parquet", ["a"], "name the column of the file"),
+    ],
+)
+def test_a_table_without_such_columns_is_refused(data: object, labels: object, sentence: str) -> None:
+    with pytest.raises(ParameterError, match=sentence):
+        ke.release(data, labels=labels, classes=("a", "b"), privacy=PROMISE, noise=ke.SeededNoise(0))
+
+
+def test_a_cell_of_a_table_of_vectors_is_read_by_itself() -> None:
+    """What is no vector, or no number, is a row at the origin, and other rows stay what they are."""
+    vectors = pa.FixedSizeListArray.from_arrays(pa.array([0.6, 0.8, None, 1.0, 0.0, 1.0]), 2)
+    gaps = pa.table({"v": pa.array([*vectors[:2].to_pylist(), None], vectors.type), "topic": ["a", None, "b"]})
+    rows, labels = labelled_vectors(gaps, "topic")
+    np.testing.assert_array_equal(rows, [[0.6, 0.8], [np.nan, 1.0], [np.nan, np.nan]])
+    assert labels == ["a", None, "b"]
+    rows, _ = labelled_vectors(pa.table({"x": ["1", "one"], "y": ["2", "3"], "topic": ["a", "b"]}), "topic")
+    np.testing.assert_array_equal(rows, [[1.0, 2.0], [np.nan, 3.0]])
+
+
+def test_a_question_about_one_vector_is_answered_and_one_with_gaps_refused() -> None:
+    vectors = _vectors()
+    assert vectors.density(X[0]).value == vectors.density(X[:1]).value
+    with pytest.raises(ParameterError, match="must be finite"):
+        vectors.density(np.full((1, X.shape[1]), np.nan))
+    with pytest.raises(ParameterError, match="must be numbers"):
+        vectors.classify([["a"] * X.shape[1]])
+    assert repr(vectors).endswith("2 classes)")

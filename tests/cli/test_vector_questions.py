@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import kernelease as ke
-from kernelease.features.class_moments import unit_vectors
+from kernelease.features.moments import unit_vectors
 
 PROMISE = ke.Privacy(epsilon=2.0, delta=1e-5)
 

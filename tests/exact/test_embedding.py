@@ -7,13 +7,12 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy import stats
 
 from kernelease.arrays import Rows
 from kernelease.errors import BudgetError, ParameterError, PrivacyError
-from kernelease.exact.embedding import ExactEmbedding
+from kernelease.exact.rows import ExactEmbedding
 from kernelease.features.feature_map import FeatureMap
 from kernelease.noises import SeededNoise
 from kernelease.privacy import Loss, Neighbours, Privacy, SystemNoise

@@ -10,7 +10,7 @@ from scipy import stats
 
 from kernelease.arrays import Rows
 from kernelease.errors import BudgetError, PrivacyError
-from kernelease.exact.embedding import ExactEmbedding
+from kernelease.exact.rows import ExactEmbedding
 from kernelease.features import FeatureMap, Nystrom
 from kernelease.features.nystrom import extended
 from kernelease.kernels import Gaussian

@@ -6,7 +6,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from kernelease.arrays import Rows
-from kernelease.features import ClassMoments, FeatureMap, Fourier, HashedNgrams, KarKarnick, OneHot, RandomBinning
+from kernelease.features import (
+    Ball,
+    ClassMoments,
+    FeatureMap,
+    Fourier,
+    HashedNgrams,
+    KarKarnick,
+    OneHot,
+    RandomBinning,
+)
 from kernelease.kernels import (
     Gaussian,
     Kernel,
@@ -88,6 +97,7 @@ CASES = (
         make=lambda seed: KarKarnick.random(POLYNOMIAL, features=16, max_degree=2, seed=seed, clip=0.5),
         rows=NARROW,
     ),
+    Case(name="Ball", make=lambda _: Ball(middle=(0.5, 0.0, -1.0), reach=(1.0, 4.0, 0.25)), rows=NUMBERS),
     Case(name="ClassMoments", make=lambda _: ClassMoments(kernel=SPHERE), rows=LABELLED, kernel=SPHERE),
     Case(name="ClassMoments pooled", make=lambda _: ClassMoments(kernel=SPHERE, pooled=True), rows=LABELLED),
     Case(

@@ -5,12 +5,11 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from kernelease.errors import ParameterError
 from kernelease.features import ClassMoments
-from kernelease.features.class_moments import PRODUCT, SQUARE, unit_vectors
+from kernelease.features.moments import PRODUCT, SQUARE, unit_vectors
 from kernelease.kernels import LabelledSphere
 from kernelease.kernels.dot_product import SPHERE_STEPS, sphere_steps, within_norm
 from kernelease.privacy import Neighbours

@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from kernelease.arrays import BigIntegers, Floats, Integers, Rows
 from kernelease.conformance import check_feature_map

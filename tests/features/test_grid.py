@@ -2,8 +2,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from kernelease.errors import ParameterError
 from kernelease.features.feature_map import LARGEST_STEP, checked_resolution, default_resolution, grid_columns

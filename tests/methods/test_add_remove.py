@@ -7,8 +7,7 @@ import pytest
 
 from kernelease import release
 from kernelease.arrays import Rows
-from kernelease.exact.embedding import ExactEmbedding
-from kernelease.exact.rows import PrivateArray
+from kernelease.exact.rows import ExactEmbedding, PrivateArray
 from kernelease.fit import FixedPoints, Free, NormalPoints, PublicPoints, Shrinkage, Simplex
 from kernelease.kernels import Gaussian
 from kernelease.kernels.kernel import as_rows

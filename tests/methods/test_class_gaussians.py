@@ -9,11 +9,13 @@ import pytest
 import kernelease as ke
 from kernelease.errors import ParameterError
 from kernelease.features import ClassMoments
-from kernelease.features.class_moments import unit_vectors
+from kernelease.features.moments import unit_vectors
 from kernelease.fit.class_law import cleaned, law_of
 from kernelease.kernels import Gaussian, LabelledSphere
+from kernelease.kernels.dot_product import UNDECLARED
 from kernelease.measured import NoisyEmbeddings
 from kernelease.methods import class_gaussians
+from kernelease.pipeline import _Labels
 
 STRONG = ke.Privacy(epsilon=1000.0, delta=1e-5)
 WEAK = ke.Privacy(epsilon=1.0, delta=1e-5)
@@ -132,9 +134,36 @@ def test_rows_without_a_declared_class_are_left_out() -> None:
     assert shares["north"] == pytest.approx((CODES == 0).sum() / (CODES < 2).sum(), abs=5e-3)
 
 
+@pytest.mark.parametrize("odd", ["x", b"x", None, 1.5, 2**70, (1,), [1, 2], float("nan")])
+def test_one_odd_label_in_a_list_changes_no_other_row(odd: object) -> None:
+    """A list that NumPy reads whole is all text as soon as one label is: 158 times what was paid for."""
+    labels, few = [0, 1] * 20, X[:40]
+    there, other = (
+        _Labels(labels=own, classes=(0, 1), public=None).joined(few, None, None, None)[0]
+        for own in (labels, [odd, *labels[1:]])
+    )
+    np.testing.assert_array_equal(there[1:], other[1:])
+    assert other[0, -1] == UNDECLARED
+
+
+@pytest.mark.parametrize("odd", [None, "x", 1])
+def test_whether_classes_must_be_named_does_not_depend_on_a_label(odd: object) -> None:
+    for labels in ([True, False] * 20, [odd, False, *[True, False] * 19]):
+        with pytest.raises(ParameterError, match="name the classes"):
+            ke.release(X[:40], labels=labels, privacy=WEAK)
+
+
 def test_an_empty_class_gets_no_rows_or_few() -> None:
     shares = _release(classes=(*NAMES, "west")).to_pandas()["label"].value_counts(normalize=True)
     assert shares.get("west", 0.0) < 0.01
+
+
+@pytest.mark.parametrize("classes", [(0, 1, 2), (2, 0, 1), (30, 10, 20), ("c", "a", "b")])
+def test_a_mean_does_not_depend_on_what_classes_are_called(classes: tuple[Any, ...]) -> None:
+    """Labels that are numbers are not places in the list: of (1, 0) they were taken for each other's."""
+    answer = _release(labels=[classes[code] for code in CODES], classes=classes).mean("x0")
+    assert answer.value == pytest.approx(X[:, 0].mean(), abs=3e-3)
+    assert answer.interval(0.95)[1] - answer.interval(0.95)[0] < 0.02
 
 
 # ------------------------------------------------------------------------------------------------- public rows

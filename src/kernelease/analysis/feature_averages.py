@@ -13,11 +13,14 @@ from kernelease.analysis.estimate import Estimate, Parts, Target
 from kernelease.analysis.inference import REAL_LINE, ConfidenceLimits, Interval, Ratio, critical_value
 from kernelease.arrays import Floats, Rows
 from kernelease.errors import ParameterError
+from kernelease.features.moments import unit_vectors
+from kernelease.kernels.dot_product import LabelledSphere
 from kernelease.kernels.kernel import as_rows
 from kernelease.measured.embeddings import NoisyEmbedding
 from kernelease.privacy.accounting import Law
 from kernelease.privacy.sensitivity import Neighbours, count_increment
-from kernelease.table.domains import Decoder
+from kernelease.table.domain import Domain
+from kernelease.table.domains import Decoder, LabelledDomain
 from kernelease.table.encode import Encoder
 from kernelease.table.schema import Schema
 
@@ -191,16 +194,17 @@ def feature_average(evidence: "Evidence", estimand: Estimand) -> Estimate:
 
 def vector_expectation(
     embedding: NoisyEmbedding,
+    domain: Domain,
     table: pa.Table,
     points: Rows,
     weights: Floats,
     function: Callable[[Columns], Any],
     target: Target,
 ) -> Estimate:
-    """The mean of a function of the columns x0, x1, … of a release of vectors."""
-    others = _around(points)
-    names = table.column_names
-    more = pa.table({name: others[:, place] for place, name in enumerate(names)}, schema=table.schema)
+    """The mean of a function of the columns x0, x1, … of a release of vectors; `points` are as features take them."""
+    others = _anywhere(domain.kernel) if isinstance(domain, LabelledDomain) else _around(points)
+    whole = domain.weighted(others, np.ones(len(others)), np.random.default_rng(0))
+    more = whole.drop_columns([domain.weight_name]).cast(table.schema)
     values = evaluated(function, Columns(pa.concat_tables([table, more])))
     if np.isnan(values).any():
         raise ParameterError("expectation: the function must be defined everywhere: it gave NaN.")
@@ -221,6 +225,13 @@ def _around(points: Rows) -> Rows:
         return points[:0]
     low, high = points.min(axis=0), points.max(axis=0)
     return np.asarray(np.random.default_rng(0).uniform(low, high, (ELSEWHERE, points.shape[1])))
+
+
+def _anywhere(kernel: LabelledSphere) -> Rows:
+    """Vectors of norm 1 in any direction, each with the place of any class."""
+    generator = np.random.default_rng(0)
+    vectors = unit_vectors(generator.standard_normal((ELSEWHERE, kernel.dimension)))
+    return np.column_stack([vectors, generator.integers(0, len(kernel.classes), ELSEWHERE)])
 
 
 def _possible(numerator: Floats, denominator: Floats | None, scale: float) -> Interval:

@@ -11,15 +11,14 @@ from scipy.special import ndtri
 from kernelease.answers.reading import Released
 from kernelease.arrays import Floats, Integers, Rows, finite_numbers
 from kernelease.errors import ParameterError, check_integer
-from kernelease.features.class_moments import PRODUCT, SQUARE, ClassMoments, unit_vectors
+from kernelease.features.moments import PRODUCT, SQUARE, ClassMoments, unit_vectors
 from kernelease.features.nystrom import Nystrom
 from kernelease.fit.class_law import ClassLaw, cleaned, law_of, standing_out
-from kernelease.fit.gaussians.averages import Averages
+from kernelease.fit.gaussians.fitted_laws import Averages, averages_of
 from kernelease.kernels.dot_product import LabelledSphere
 from kernelease.kernels.kernel import Kernel, as_rows
 from kernelease.kernels.numeric import Gaussian
 from kernelease.measured.embeddings import NoisyEmbedding, NoisyEmbeddings
-from kernelease.methods.adaptive import averages_of
 from kernelease.table.domains import LABEL
 
 # --------------------------------------------------------------------------------------------------------------
@@ -230,6 +229,11 @@ class Vectors:
     _measured: NoisyEmbeddings
     _kernel: Kernel
     _known: dict[str, Averages] = field(default_factory=dict, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        count, columns = self.rows.shape
+        classes = "" if self.labels is None else f", {len(self._sphere.classes)} classes"
+        return f"Vectors({count:,} rows of {columns} columns{classes})"
 
     @classmethod
     def of(cls, release: Released) -> "Vectors":
@@ -482,10 +486,19 @@ class Vectors:
         return stage
 
     def _units(self, vectors: Any) -> Floats:
-        cells = as_rows(vectors)
+        given = np.asarray(vectors)
+        cells = as_rows(given[None] if given.ndim == 1 else given)
         if cells.shape[1] != self._sphere.dimension:
             raise ParameterError(f"vectors must have {self._sphere.dimension} columns, got {cells.shape[1]}.")
-        return unit_vectors(cells)
+        try:
+            numbers = cells.astype(np.float64)
+        except (TypeError, ValueError):
+            raise ParameterError("vectors must be numbers.") from None
+        if not np.isfinite(numbers).all():
+            raise ParameterError(
+                "vectors must be finite: what is missing in a public vector has to be filled in first."
+            )
+        return unit_vectors(numbers)
 
     def _code(self, label: object) -> int:
         for code, name in enumerate(self._sphere.classes):

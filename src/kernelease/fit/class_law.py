@@ -16,7 +16,7 @@ import numpy as np
 
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
-from kernelease.features.class_moments import ClassMoments, unit_vectors
+from kernelease.features.moments import ClassMoments, unit_vectors
 from kernelease.measured.embeddings import NoisyEmbedding
 
 _LEAST_VARIANCE = 1e-9  # of a direction, beside the mean of all. limit: of floats, so that a covariance has an inverse

@@ -171,14 +171,15 @@ class Gaussians(Kind):
         spread = np.hypot(self.widths[members], jitter)[:, None]
         return self.centres[members] + spread * generator.standard_normal((len(members), self.centres.shape[1]))
 
-    def spread(self, count: int, generator: np.random.Generator) -> tuple[Floats, Floats]:
+    def spread(self, count: int, generator: np.random.Generator, *, least: int = 1) -> tuple[Floats, Floats]:
         """Points of the mixture, about `count` in numbers ∝ weight, more even than random ones: (m, d), (m,).
 
-        Each Gaussian has points of a scrambled Sobol sequence, shifted and turned so that their mean and covariance are
-        the Gaussian's own where they are enough for that. The second array is the weight of each, with sum 1.
+        Each Gaussian has points of a scrambled Sobol sequence, `least` or more, shifted and turned so that their mean
+        and covariance are the Gaussian's own where they are enough for that. The second array is the weight of each,
+        with sum 1.
         """
         shares = self.weights / self.weights.sum()
-        numbers = np.maximum(1, np.rint(shares * count)).astype(np.int64)
+        numbers = np.maximum(least, np.rint(shares * count)).astype(np.int64)
         dimension = self.centres.shape[1]
         parts = []
         for centre, width, number in zip(self.centres, self.widths, numbers, strict=True):

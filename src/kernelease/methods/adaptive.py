@@ -11,21 +11,21 @@ from kernelease.errors import ParameterError, check_integer
 from kernelease.exact.rows import PrivateRows
 from kernelease.features.feature_map import default_resolution
 from kernelease.features.fourier import Fourier
+from kernelease.features.moments import Ball
 from kernelease.features.nystrom import WIDENING, Nystrom, extended, factorise, well_conditioned
-from kernelease.fit.gaussians.averages import Averages
-from kernelease.fit.gaussians.ellipsoids import shaped
-from kernelease.fit.gaussians.likelihood import (
-    FourierLikelihood,
-    JointLikelihood,
-    Likelihood,
-    SampleLikelihood,
-    SubspaceLikelihood,
+from kernelease.fit.gaussians.fitted_laws import (
+    FittedLaws,
+    joint_likelihood,
+    measured_mean,
+    optimiser,
+    share_of_the_mean,
+    wave_likelihood,
 )
+from kernelease.fit.gaussians.likelihood import JointLikelihood, Likelihood
 from kernelease.fit.gaussians.sliding_frank_wolfe import (
     NARROWEST,
     SIGNIFICANCE,
     Growing,
-    LevenbergMarquardt,
     SlidingFrankWolfe,
     Whereabouts,
 )
@@ -45,6 +45,7 @@ from kernelease.methods.method import (
     rehearse_measurement,
 )
 from kernelease.privacy.accounting import Privacy
+from kernelease.privacy.mechanisms import PrivacyFilter
 from kernelease.progress import SILENT, Progress
 from kernelease.seeds import PublicSeed
 
@@ -261,7 +262,6 @@ def _rounds(given: int | None, cells: float, *, possible: bool, blind: bool) -> 
 
 _NEAR, _FAR = 0.2, 0.7  # of points from where mass was seen, in lengthscales. convention: none near is worse
 _PEAK_WIDTH = 0.2  # of the Gaussians whose witness is climbed. convention: none near is worse
-_LIKENESS = 0.7  # spread of log-variances. convention: none near is worse
 
 
 @final
@@ -274,15 +274,22 @@ class Explorer:
     stages: Stages
     generator: np.random.Generator
     whereabouts: Whereabouts  # in lengthscales
+    ball: Ball  # around the middle of the public law, as far as its farthest draw
 
     @classmethod
     def of(
         cls, kernel: ShiftInvariant, source: PointSource, stages: Stages, generator: np.random.Generator
     ) -> "Explorer":
         """One that expects mass where the public law has it."""
-        draws = finite_numbers(source.draw(_PUBLIC_DRAWS, generator)) / np.asarray(kernel.lengthscale)
+        scale = np.broadcast_to(np.asarray(kernel.lengthscale, dtype=np.float64), (stages.dimension,))
+        draws = finite_numbers(source.draw(_PUBLIC_DRAWS, generator)) / scale
         whereabouts = Whereabouts.of(draws, 1.0)
-        return cls(kernel=kernel, source=source, stages=stages, generator=generator, whereabouts=whereabouts)
+        farthest = max(1.0, float(np.linalg.norm(whereabouts.away(draws), axis=1).max()))
+        ball = Ball(
+            middle=tuple((whereabouts.middle * scale).tolist()),
+            reach=tuple((whereabouts.spread * farthest * scale).tolist()),
+        )
+        return cls(kernel=kernel, source=source, stages=stages, generator=generator, whereabouts=whereabouts, ball=ball)
 
     @property
     def scale(self) -> Floats:
@@ -296,8 +303,8 @@ class Explorer:
 
     def grown(self, likelihood: JointLikelihood, places: Floats, start: Gaussians) -> Gaussians:
         """Gaussians that explain all that was measured, from those of the round before."""
-        optimiser = _optimiser(self.whereabouts, 2.0 * max(self.stages.widths))
-        growing = Growing(optimiser=optimiser, search=self.stages.search)
+        moving = optimiser(self.whereabouts, 2.0 * max(self.stages.widths))
+        growing = Growing(optimiser=moving, search=self.stages.search)
         grown = growing.grow(likelihood, places, start)
         if self.stages.cells <= CELLS_FILLED:  # so that places say enough of where mass is
             grown = growing.begin_anew(likelihood, places, grown)
@@ -324,76 +331,6 @@ class Explorer:
 
     def _draw(self, count: int) -> Floats:
         return finite_numbers(self.source.draw(count, self.generator)) / self.scale
-
-
-def wave_likelihood(noisy: NoisyEmbedding, scale: Floats) -> FourierLikelihood:
-    """What Fourier features say, in lengthscales."""
-    if not isinstance(noisy.feature_map, Fourier):
-        raise ParameterError("Adaptive: stage one measures Fourier features.")
-    rescaled = Fourier(
-        frequencies=noisy.feature_map.frequencies * scale, resolution=default_resolution(1.0, len(scale))
-    )
-    return FourierLikelihood(rescaled, noisy.mean / noisy.sigma, noisy.sigma)
-
-
-def subspace_likelihood(noisy: NoisyEmbedding, scale: float | tuple[float, ...] | Floats) -> SubspaceLikelihood:
-    """What coordinates in a subspace say, in lengthscales."""
-    basis = noisy.feature_map
-    if not isinstance(basis, Nystrom):
-        raise ParameterError("Adaptive: stage two measures a subspace.")
-    points = basis.points / np.asarray(scale, dtype=np.float64)
-    return SubspaceLikelihood(
-        points,
-        basis.change_of_basis / noisy.sigma,
-        noisy.mean / noisy.sigma,
-        noisy.sigma,
-        triangular=basis.triangular,
-    )
-
-
-def joint_likelihood(coarse: NoisyEmbedding, fine: NoisyEmbedding, scale: Floats) -> JointLikelihood:
-    """What Fourier features and a subspace say together."""
-    return JointLikelihood(wave_likelihood(coarse, scale), subspace_likelihood(fine, scale))
-
-
-def _optimiser(whereabouts: Whereabouts, widest: float = math.inf) -> LevenbergMarquardt:
-    return LevenbergMarquardt(lengthscale=1.0, widest=widest, likeness=_LIKENESS, steps=25, whereabouts=whereabouts)
-
-
-def _polished(measured: NoisyEmbeddings, kernel: ShiftInvariant, whereabouts: Whereabouts) -> tuple[Gaussians, float]:
-    """The law that both stages show, if rows are a sample of it, and how alike its widths are. All of it is public."""
-    if measured.law is None:
-        raise ParameterError("averages: these embeddings were not taken for Gaussians.")
-    coarse, fine = measured.stages
-    scale = np.broadcast_to(np.asarray(kernel.lengthscale, dtype=np.float64), measured.law.centres.shape[1:])
-    generator = PublicSeed(0).generator("adaptive: sample of the law")
-    sample = SampleLikelihood(joint_likelihood(coarse, fine, scale), measured.law, fine.rows, generator)
-    return Growing(optimiser=_optimiser(whereabouts)).polish(sample, measured.law)
-
-
-def averages_of(measured: NoisyEmbeddings, kernel: Gaussian) -> Averages:
-    """Averages over rows, as the last stage and the Gaussians that it was taken for tell them. All of it is public.
-
-    Gaussians of any shape may say next to nothing of how far they reach in a direction that the kernel hardly sees.
-    Round ones are taken then: of both laws the one that leaves less open about the mean.
-    """
-    noisy = measured.embedding
-    likelihood = subspace_likelihood(noisy, kernel.lengthscale)
-    whereabouts = Whereabouts.of(measured.candidates / np.asarray(kernel.lengthscale), 1.0)
-    gaussians, likeness = _polished(measured, kernel, whereabouts)
-    laws = [law for law in (shaped(likelihood, gaussians, whereabouts), gaussians) if law is not None]
-    told = [
-        Averages.of(
-            likelihood,
-            law,
-            noisy.rows,
-            count_error=noisy.count_error,
-            likeness=likeness,
-            generator=PublicSeed(0).generator("adaptive: averages"),
-        )
-        for law in laws
-    ]
-    return min(told, key=lambda one: float(np.trace(one.estimate(one.points)[1])))
 
 
 # --------------------
@@ -427,8 +364,9 @@ class Adaptive(Method):
     the most coordinates of a first look at the subspace, `rounds` how often it looks (None: likewise a rule). The
     weights are those of a probability distribution, chosen by `tilting`.
 
-    For Gaussian kernels Gaussians explain what both stages show, and rows differ from their law by chance alone.
-    Further rounds reveal more coordinates of the same noisy embedding at no further price (docs/proofs/rounds.md).
+    For Gaussian kernels Gaussians explain what both stages show, and rows differ from their law by chance alone. Where
+    these leave the mean of the rows more open than a noisy sum would, a part of the budget goes to that sum. Further
+    rounds reveal more coordinates of the same noisy embedding at no further price (docs/proofs/rounds.md).
 
     One stage is enough where rows are published, since they say where to look; and kernels that are not shift-invariant
     have no Fourier features to look with: then the points span the subspace as they are.
@@ -492,7 +430,10 @@ class Adaptive(Method):
         """Weights for the candidates, as far from the best guess as the noise lets be seen."""
         embeddings, basis = measured_subspace(measured, "Adaptive")
         noisy = embeddings.embedding
-        points, tilted = self._tilted(embeddings, basis, seed)
+        laws = None if embeddings.law is None else self._laws(embeddings, basis.kernel, seed)
+        points, tilted = self._tilted(embeddings, basis, laws, seed)
+        if laws is not None and measured_mean(embeddings) is not None:
+            tilted = _with_mean(embeddings, basis, laws, points, tilted)
         synthetic = SyntheticSet(points=points, weights=tilted.weights)
         distance = float(np.linalg.norm(noisy.mean - noisy.sigma * tilted.fitted))
         return Solution(
@@ -503,15 +444,24 @@ class Adaptive(Method):
             iterations=round(tilted.freedom),
         )
 
-    def _tilted(self, measured: NoisyEmbeddings, basis: Nystrom, seed: PublicSeed) -> tuple[Rows, Tilted]:
+    def _laws(self, measured: NoisyEmbeddings, kernel: Kernel, seed: PublicSeed) -> FittedLaws:
+        """The Gaussians, whose centres are expected where the public law has its points."""
+        if not isinstance(kernel, ShiftInvariant) or isinstance(self.points, PublishedRows):
+            raise ParameterError("Adaptive: can only fit what Adaptive has measured, with points of the same kind.")
+        draws = finite_numbers(self.points.draw(_PUBLIC_DRAWS, seed.generator(_DRAWS)))
+        return FittedLaws.of(measured, kernel, Whereabouts.of(draws / np.asarray(kernel.lengthscale), 1.0))
+
+    def _tilted(
+        self, measured: NoisyEmbeddings, basis: Nystrom, laws: FittedLaws | None, seed: PublicSeed
+    ) -> tuple[Rows, Tilted]:
         """Points and their weights: near the Gaussians' law, near published rows, or near equal weights."""
         noisy, candidates = measured.embedding, measured.candidates
         if not isinstance(self.points, PublishedRows):
             candidates = self.points.within(candidates)
         target = noisy.mean / noisy.sigma
         around = None
-        if measured.law is not None:
-            around = self._around(measured, basis, seed)
+        if laws is not None:
+            around = self._around(measured, basis, laws, seed)
             if not self._unexplained(around[1], target, candidates, basis, noisy.sigma):
                 return around
         features = basis.evaluate(candidates) / noisy.sigma
@@ -539,16 +489,15 @@ class Adaptive(Method):
         excess = float(((features @ residual) ** 2).sum() - np.trace(gram))
         return excess > _DOUBT * math.sqrt(2.0 * float((gram**2).sum()))
 
-    def _around(self, measured: NoisyEmbeddings, basis: Nystrom, seed: PublicSeed) -> tuple[Rows, Tilted]:
+    def _around(
+        self, measured: NoisyEmbeddings, basis: Nystrom, laws: FittedLaws, seed: PublicSeed
+    ) -> tuple[Rows, Tilted]:
         """Points of the Gaussians' law, with weights near it; the Gaussians' parameters have followed the noise too."""
         noisy, kernel = measured.embedding, basis.kernel
-        if not isinstance(kernel, ShiftInvariant) or isinstance(self.points, PublishedRows):
-            raise ParameterError("Adaptive: can only fit what Adaptive has measured, with points of the same kind.")
+        assert isinstance(kernel, ShiftInvariant)
+        assert not isinstance(self.points, PublishedRows)
         draws = finite_numbers(self.points.draw(_PUBLIC_DRAWS, seed.generator(_DRAWS)))
-        whereabouts = Whereabouts.of(draws / np.asarray(kernel.lengthscale), 1.0)
-        gaussians, likeness = _polished(measured, kernel, whereabouts)
-        likelihood = subspace_likelihood(noisy, kernel.lengthscale)
-        flat = shaped(likelihood, gaussians, whereabouts)
+        likelihood, gaussians, flat = laws.likelihood, laws.round, laws.flat
         law = gaussians if flat is None else flat
         drawn, own = law.spread(_RELEASED, seed.generator("adaptive: released points"))
         points = kernel.admit(self.points.within(drawn * kernel.lengthscale))
@@ -556,7 +505,7 @@ class Adaptive(Method):
         mean = likelihood.target - likelihood.residual(gaussians) if flat is None else flat.features(likelihood)
         base = matched(features, mean, own, strength=_MATCHING * len(points))
         tilted = self.tilting.descend(features, likelihood.target, base, natural=2.0 * noisy.rows)
-        round_ = likelihood.number_followed(gaussians, likeness=likeness, narrowest=NARROWEST)
+        round_ = likelihood.number_followed(gaussians, likeness=laws.likeness, narrowest=NARROWEST)
         followed = round_ if flat is None else float(flat.parameters)
         near = points, replace(tilted, risk=tilted.risk + 2.0 * followed, freedom=tilted.freedom + followed)
         if _cells(kernel, draws) > CELLS_FILLED:
@@ -608,7 +557,7 @@ class Adaptive(Method):
         rehearse_measurement(waves, context.privacy)
         exact = rows.embedding(waves, threads=context.threads)
         largest = waves.dimension + self.rank + (MOST_ROUNDS - 1) * _MORE_RANK
-        budget = context.open_budget(largest + 2, "Adaptive, two stages")
+        budget = context.open_budget(largest + 3 + stages.dimension, "Adaptive, two stages")
         coarse = exact.privatise(budget, noise=context.noise, share=stages.share, label="stage one: Fourier features")
 
         generator = context.seed.generator("adaptive: cloud")
@@ -618,9 +567,10 @@ class Adaptive(Method):
         cloud = explorer.cloud(seen, gaussians, first=True)
         reserve = 2.0 * WIDENING if stages.rounds > 1 else 0.0  # the first round may use half of it
         basis = self._subspace(kernel.admit(cloud * explorer.scale), kernel, reserve=reserve)
+        mean, left = self._mean_first(rows, coarse, basis, gaussians, explorer, budget, context)
         exact = rows.embedding(basis, threads=context.threads)
         fine = exact.privatise(
-            budget, noise=context.noise, share=1.0 - stages.share, label="stage two: coordinates where the mass is"
+            budget, noise=context.noise, share=left, label="stage two: coordinates where the mass is"
         )
         places = cloud
         if stages.gaussians:
@@ -638,11 +588,34 @@ class Adaptive(Method):
             gaussians = explorer.grown(both, cloud, gaussians)
             places = np.concatenate([places, cloud])
         return NoisyEmbeddings(
-            stages=(coarse, fine),
+            stages=(coarse, *mean, fine),
             candidates=kernel.admit(places * explorer.scale),
             law=gaussians if stages.gaussians else None,
-            choices=(*stages.choices, _rank_choice(basis)),
+            choices=(*stages.choices, _rank_choice(basis), *_mean_choice(1.0 - stages.share - left)),
         )
+
+    def _mean_first(
+        self,
+        rows: PrivateRows,
+        coarse: NoisyEmbedding,
+        basis: Nystrom,
+        gaussians: Gaussians,
+        explorer: Explorer,
+        budget: PrivacyFilter,
+        context: Context,
+    ) -> tuple[tuple[NoisyEmbedding, ...], float]:
+        """The noisy sum of the rows, if they need one, and what it leaves of the budget for stage two.
+
+        Where stage one is blind its Gaussians don't say what stage two will tell: they are not asked then.
+        """
+        stages, rest = explorer.stages, 1.0 - explorer.stages.share
+        if not stages.gaussians or stages.blind or context.privacy.pure:
+            return (), rest
+        share = share_of_the_mean(coarse, basis, explorer.ball, gaussians, explorer.whereabouts, explorer.stages.share)
+        if share == 0.0:
+            return (), rest
+        exact = rows.embedding(explorer.ball, threads=context.threads)
+        return (exact.privatise(budget, noise=context.noise, share=share, label="mean of the rows"),), rest - share
 
     def _subspace(self, points: Rows, kernel: Kernel, *, reserve: float = 0.0) -> Nystrom:
         """The span of public points, as far as floats carry: coordinates with little in them do no harm to the fit."""
@@ -652,6 +625,25 @@ class Adaptive(Method):
 
 def _rank_choice(basis: Nystrom) -> Choice:
     return Choice(name="rank", value=basis.dimension, reason="all well-conditioned directions under the cap")
+
+
+def _mean_choice(share: float) -> tuple[Choice, ...]:
+    if share <= 0.0:
+        return ()
+    reason = "features of the kernel would tell the mean less well than a noisy sum of the rows"
+    return (Choice(name="percent of the budget for the mean", value=round(100 * share), reason=reason),)
+
+
+def _with_mean(measured: NoisyEmbeddings, basis: Nystrom, laws: FittedLaws, points: Rows, tilted: Tilted) -> Tilted:
+    """Weights as near these as can be whose mean is the one that all that was measured tells together."""
+    stage, kernel = measured_mean(measured), basis.kernel
+    assert stage is not None
+    assert isinstance(kernel, ShiftInvariant)
+    averages, ball = laws.averages(measured, kernel), stage.feature_map
+    value, open_ = averages.estimate(ball.evaluate(averages.points * np.asarray(kernel.lengthscale)))
+    error = math.sqrt(float(np.trace(open_)) / len(value))
+    weights = matched(ball.evaluate(points) / error, value / error, tilted.weights, strength=1.0)
+    return replace(tilted, weights=weights, fitted=weights @ basis.evaluate(points) / measured.embedding.sigma)
 
 
 def _natural_strength(published: int, rows: float) -> float | None:

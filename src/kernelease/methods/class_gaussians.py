@@ -10,7 +10,7 @@ import pyarrow as pa
 from kernelease.arrays import Floats, Rows
 from kernelease.errors import ParameterError
 from kernelease.exact.rows import PrivateRows
-from kernelease.features.class_moments import ClassMoments
+from kernelease.features.moments import ClassMoments
 from kernelease.fit.class_law import ClassLaw, law_of
 from kernelease.fit.solver import PointSource
 from kernelease.fit.tilting import Tilted, Tilting

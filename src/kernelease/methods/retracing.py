@@ -8,8 +8,7 @@ import numpy as np
 from kernelease.arrays import Rows
 from kernelease.errors import ParameterError
 from kernelease.exact.counts import ExactCounts
-from kernelease.exact.embedding import ExactEmbedding
-from kernelease.exact.rows import PrivateRows
+from kernelease.exact.rows import ExactEmbedding, PrivateRows
 from kernelease.features.feature_map import FeatureMap
 from kernelease.ledgers import MemoryLedger
 from kernelease.measured.embeddings import NoisyEmbeddings

@@ -205,15 +205,35 @@ def mean_distance_sensitivity(squared_diameter: int, sizes: tuple[int, int]) -> 
     return Sensitivity(l2=moved, l1=moved, neighbours=Neighbours.REPLACE_ONE)
 
 
-def covariance_sensitivity(squared_diameters: tuple[int, int], rows: int, *, line: bool = False) -> Sensitivity:
+def covariance_sensitivity(squared_diameters: tuple[int, int], rows: int, *, power: int | None = 2) -> Sensitivity:
     """Sensitivity of the difference of two ⌊‖n·Σ φ(x)ψ(y)ᵀ − Σ φ(x)·Σ ψ(y)ᵀ‖⌋ of n rows, with the y reordered in one.
 
-    A row (x, y) as it is moves it by √(3/2)·(n − 1)·d_φ·d_ψ, or 1 for √(3/2) where features are numbers (`line`); its x
-    and its y in two places by 2·(n − 1)·d_φ·d_ψ. Each floor adds 1 (docs/proofs/permutation-tests.md).
+    A row (x, y) as it is moves it by `_product_move` times (n − 1)·d_φ·d_ψ; its x and its y in two places by twice
+    (n − 1)·d_φ·d_ψ. Each floor adds 1 (docs/proofs/permutation-tests.md).
     """
-    own = 1.0 if line else math.sqrt(1.5)
-    moved = ROUND_UP * ((own + 2.0) * (rows - 1) * math.sqrt(math.prod(squared_diameters)) + 2.0)
+    return _of_two_products(squared_diameters, (_product_move(power) + 2.0) * (rows - 1))
+
+
+def swap_sensitivity(squared_diameters: tuple[int, int], *, power: int) -> Sensitivity:
+    """Sensitivity of the difference of two ⌊‖Σ ±(φ(x) − φ(x′))(ψ(y) − ψ(y′))ᵀ‖⌋ over pairs of rows, with any signs.
+
+    A row is in one pair, and moves its product by `_product_move`, whatever the sign.
+    """
+    return _of_two_products(squared_diameters, 2.0 * _product_move(power))
+
+
+def _of_two_products(squared_diameters: tuple[int, int], products: float) -> Sensitivity:
+    moved = ROUND_UP * (products * math.sqrt(math.prod(squared_diameters)) + 2.0)
     return Sensitivity(l2=moved, l1=moved, neighbours=Neighbours.REPLACE_ONE)
+
+
+def _product_move(power: int | None) -> float:
+    """sup ‖p′q′ᵀ − pqᵀ‖ of vectors that are, like their differences p − p′ and q − q′, no longer than 1.
+
+    The norm is (Σ σᵏ)^(1/k) of the singular values σ, with k the `power`: 2 or 4, of which √(3/4) is twice the worst.
+    Of numbers (None) it is 1.
+    """
+    return 1.0 if power is None else float(2.0 * 0.75 ** (power // 2)) ** (1.0 / power)
 
 
 def weighted_sensitivity(parts: Sequence[tuple[int, Sensitivity]]) -> Sensitivity:

@@ -42,15 +42,22 @@ class Ellipsoids:
         """What the likelihood sees of all of them: (F,)."""
         return np.asarray(likelihood.basis @ (self.weights @ self._blurred(likelihood.points)[0]), dtype=np.float64)
 
-    def spread(self, count: int, generator: np.random.Generator) -> tuple[Floats, Floats]:
-        """Points of the mixture, about `count` in numbers ∝ weight, and their weights: (m, d), (m,)."""
-        numbers = np.maximum(1, np.rint(self.weights * count)).astype(np.int64)
+    def spread(self, count: int, generator: np.random.Generator, *, least: int = 1) -> tuple[Floats, Floats]:
+        """Points of the mixture, about `count` in numbers ∝ weight and each `least`; their weights: (m, d), (m,)."""
+        numbers = np.maximum(least, np.rint(self.weights * count)).astype(np.int64)
         dimension = self.centres.shape[1]
         points = [
             centre + even_points(int(number), dimension, generator) @ factor.T
             for centre, factor, number in zip(self.centres, self.factors, numbers, strict=True)
         ]
         return np.concatenate(points), np.repeat(self.weights / numbers, numbers)
+
+    def pull(self, whereabouts: Whereabouts) -> Floats:
+        """One over the spread that is expected of each parameter, in the order of `slopes`; 0 for logits: (p,)."""
+        count, dimension = self.centres.shape
+        spread = np.broadcast_to(whereabouts.spread, (dimension,))
+        axes = spread[np.tril_indices(dimension)[0]]
+        return np.concatenate([np.zeros(count), np.tile(1.0 / spread, count), np.tile(1.0 / axes, count)])
 
     def _blurred(self, points: Floats) -> tuple[Floats, Floats, Floats]:
         """E k(z, c + L·ξ) = √det V⁻¹·exp(−gᵀV⁻¹g/2), V⁻¹g and V⁻¹, with V = I + L·Lᵀ and g = z − c, for points z.
@@ -183,8 +190,7 @@ def _fitted(
     """
     count, dimension = start.centres.shape
     below = np.tril_indices(dimension)
-    spread = np.broadcast_to(whereabouts.spread, (dimension,))
-    pull = np.concatenate([np.zeros(count), np.tile(1.0 / spread, count), np.tile(1.0 / spread[below[0]], count)])
+    pull = start.pull(whereabouts)
     middle = np.concatenate([np.zeros(count), np.tile(whereabouts.middle, count), np.zeros(count * len(below[0]))])
 
     def law(numbers: Floats) -> Ellipsoids:

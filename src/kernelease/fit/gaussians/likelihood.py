@@ -6,7 +6,7 @@ All vectors are *whitened*: divided by the standard deviation of the noise, so t
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import final
 
 import numpy as np
@@ -211,12 +211,13 @@ class FourierLikelihood(Likelihood):
     """A Gaussian of width s has the features of its centre times exp(−s²‖ω‖²/2), exactly, whatever the kernel.
 
     A fit takes hundreds of steps, so what they need of the feature map is taken from it once: the features are
-    `amplitude` times the cosines and sines of ω·z.
+    `amplitude` times the cosines and sines of ω·z. How far a step goes, a `sketch` of some frequencies may say.
     """
 
     feature_map: Fourier
     target: Floats  # (J,), whitened
     sigma: float
+    sketch: "FourierLikelihood | None" = field(default=None, repr=False)
     frequencies: Floats = field(init=False, repr=False)  # ω: (F, d)
     squares: Floats = field(init=False, repr=False)  # ‖ω‖²: (F,)
     reach: Floats = field(init=False, repr=False)  # the largest numbers that the map tells apart: (d,)
@@ -250,6 +251,24 @@ class FourierLikelihood(Likelihood):
             by_width=-widths[:, None] * np.tile(self.squares, 2) * features,
             by_centre=np.stack([turned * np.tile(column, 2) for column in self.frequencies.T]),
         )
+
+    def linearised(self, centres: Floats, widths: Floats, residual: Floats) -> tuple[Floats, Floats]:
+        """Dot products as the sketch has them, if there is one; those with the residual by all frequencies."""
+        if self.sketch is None:
+            return Likelihood.linearised(self, centres, widths, residual)
+        features, both = self.features(centres, widths), np.tile(self.squares, 2)
+        cosines, sines = np.hsplit(features, 2)
+        a, b = np.split(residual, 2)
+        by_centre = (cosines * b - sines * a) @ self.frequencies
+        agreement = [features @ residual, -widths * (features @ (both * residual)), by_centre.T.ravel()]
+        products, _ = self.sketch.linearised(centres, widths, self.sketch.target)
+        return products, np.concatenate(agreement)
+
+    def sketched(self, every: int) -> "FourierLikelihood":
+        """The same with a sketch of every so manieth frequency: fewer have the same dot products, but for chance."""
+        some = replace(self.feature_map, frequencies=self.frequencies[::every])
+        kept = self.target.reshape(2, -1)[:, ::every].ravel()
+        return replace(self, sketch=FourierLikelihood(some, kept, self.sigma))
 
     def witness(self, points: Rows, residual: Floats, width: float) -> tuple[Floats, Floats]:
         """(m, d), (J,) → (m,), (m, d)."""

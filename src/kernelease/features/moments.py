@@ -1,6 +1,7 @@
-"""Moments of vectors of norm 1, class by class: counts, means, second moments of all columns or of a few directions.
+"""Moments of vectors as feature maps: rows themselves within a ball, and those of norm 1 class by class.
 
-In whole numbers, with G = 2¹⁶ grid steps in a radius and v the vector's steps (Σ v² ≤ G²), a row of class a adds
+`ClassMoments` holds counts, means, second moments of all columns or of a few directions. In
+whole numbers, with G = 2¹⁶ grid steps in a radius and v the vector's steps (Σ v² ≤ G²), a row of class a adds
 
     29·G²              to the count of a,
     29·m·v_i           to its sums, with m as below,
@@ -22,10 +23,86 @@ import numpy as np
 
 from kernelease.arrays import Floats, Integers, Rows, finite_numbers
 from kernelease.errors import ParameterError
-from kernelease.features.feature_map import FeatureMap
+from kernelease.features.feature_map import FeatureMap, checked_resolution, checked_rows, grid_columns
 from kernelease.kernels.dot_product import SPHERE_STEPS, LabelledSphere, sphere_steps, within_norm
 from kernelease.kernels.elementary import sqrt_above
 from kernelease.kernels.kernel import as_rows
+
+# ---- Rows themselves.
+
+
+_BALL_STEPS = 2**20  # grid steps in a reach
+_MOST_COLUMNS = 2**16  # sums of their squares stay below 2⁶²
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ball(FeatureMap):
+    """φ(x) = (x − m)/r, column by column, scaled down to norm 1 where it is longer: its mean is that of the rows.
+
+    `middle` (m) and `reach` (r) must be public: those of a law of points, never of private rows. Rows beyond the
+    ellipsoid of these half axes count as if they were on it.
+
+    >>> ball = Ball(middle=(1.0, 0.0), reach=(2.0, 4.0))
+    >>> ball.evaluate(np.array([[2.0, 0.0], [1.0, 40.0]]))
+    array([[0.5, 0. ],
+           [0. , 1. ]])
+    >>> ball.norm_bound, ball.diameter
+    (1.0, 2.0)
+    """
+
+    middle: tuple[float, ...]
+    reach: tuple[float, ...]
+
+    step: ClassVar[float] = 1.0 / _BALL_STEPS
+    """2⁻²⁰."""
+    norm_bound: ClassVar[float] = 1.0
+    """`within_norm` keeps to it, in integers."""
+    diameter: ClassVar[float] = 2.0
+    """Rows at opposite ends of the ball are that far apart."""
+
+    def __post_init__(self) -> None:
+        reach = checked_resolution(self.reach, "Ball")
+        middle = tuple(float(number) for number in self.middle)
+        if len(middle) != len(reach) or len(reach) > _MOST_COLUMNS or not all(map(math.isfinite, middle)):
+            raise ParameterError(
+                f"Ball: middle and reach must have a number for each of at most {_MOST_COLUMNS} columns."
+            )
+        object.__setattr__(self, "middle", middle)
+        object.__setattr__(self, "reach", reach)
+
+    @property
+    def dimension(self) -> int:
+        """A number for each column."""
+        return len(self.reach)
+
+    @property
+    def norm_bound_l1(self) -> float:
+        """√d."""
+        return sqrt_above(Fraction(self.dimension))
+
+    @property
+    def diameter_l1(self) -> float:
+        """2√d."""
+        return 2.0 * self.norm_bound_l1
+
+    def integers(self, rows: Rows) -> Integers:
+        """(x − m)/r in steps of 2⁻²⁰, each cell by itself, then Σ v² ≤ 2⁴⁰ in integers: (n, d) → (n, d)."""
+        cells = finite_numbers(checked_rows(rows, self.dimension, "Ball"))
+        with np.errstate(all="ignore"):
+            gaps = cells - np.array(self.middle)
+        grid = tuple(each / _BALL_STEPS for each in self.reach)
+        return within_norm(grid_columns(gaps, grid, "Ball", _BALL_STEPS).T, _BALL_STEPS)
+
+    def evaluate(self, points: Rows) -> Floats:
+        """φ of public points, not rounded: (m, d) → (m, d)."""
+        cells = finite_numbers(checked_rows(points, self.dimension, "Ball"))
+        gaps = np.clip((cells - np.array(self.middle)) / np.array(self.reach), -1.0, 1.0)
+        return np.asarray(gaps / np.maximum(1.0, np.linalg.norm(gaps, axis=1, keepdims=True)), dtype=np.float64)
+
+
+# ---- Moments of classes.
+
 
 SQUARE, PRODUCT = 29, 41  # weights of v_i² and v_i·v_j in whole numbers. derived: 41² = 2·29² − 1
 _PROJECTION_STEPS = 2**15  # of the grid of a projection's entries. limit: its products with a row stay below 2⁵³
