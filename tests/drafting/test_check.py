@@ -1,13 +1,15 @@
 """The private look finds each damage of a first hour, says the line to write, and touches nothing else."""
 
 import datetime
+from html import unescape
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kernelease.drafting.findings import PRIVATE, Finding, Level, Report, html_page
+from kernelease.cli.work.summary import look_page
+from kernelease.drafting.findings import PRIVATE, Finding, Level, Report
 from kernelease.drafting.inspection import check
 from kernelease.errors import ParameterError, SchemaError
 from kernelease.table import Schema
@@ -170,8 +172,8 @@ def test_every_line_says_that_it_is_private() -> None:
     report = check(rows("<b>old</b>"), schema())
     assert all(line.startswith(f"[{PRIVATE}]") for line in str(report).split("\n"))
     assert all(item["private"] == PRIVATE for item in (report.to_dict(), *report.to_dict()["findings"]))
-    page = html_page(report)
-    assert page.count(PRIVATE) == 2 + len(report.findings)
+    page = look_page(report)
+    assert unescape(page).count(PRIVATE) == 2 + len(report.findings)
     assert "<b>old</b>" not in page
     assert "&lt;b&gt;old&lt;/b&gt;" in page
 

@@ -10,8 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from kernelease.drafting.inspection import check
 from kernelease.drafting.looking import draft_by_looking, group_length, in_order, outward

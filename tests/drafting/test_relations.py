@@ -1,5 +1,6 @@
 """What a private look finds between columns: values, NULLs and orders that follow from others, and nothing more."""
 
+import dataclasses
 import datetime
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,8 @@ import pytest
 
 from kernelease.drafting.inspection import check
 from kernelease.drafting.looking import draft_by_looking
-from kernelease.drafting.relations import Relation, find_relations
-from kernelease.table import Schema
+from kernelease.drafting.relations import Gap, Relation, find_relations
+from kernelease.table import Integer, Schema
 from kernelease.table.written import Written
 
 ROWS = 400
@@ -202,9 +203,55 @@ def test_null_where_another_column_says_so(tmp_path: Path) -> None:
 def test_dates_in_order_become_a_rule_without_those_that_follow_from_two(tmp_path: Path) -> None:
     table, draws = columns(), np.random.default_rng(1)
     for name, before in (("sent", "opened"), ("arrived", "sent")):
-        days = draws.integers(0, 20, ROWS)
+        days = draws.integers(0, 400, ROWS)
         table[name] = [day + datetime.timedelta(days=int(n)) for day, n in zip(table[before], days, strict=True)]
     assert found_in(table, tmp_path) == {"": {"constraints": ["opened <= sent", "sent <= arrived"]}}
+
+
+def test_a_date_near_an_earlier_one_is_computed_from_how_far_they_are_apart(tmp_path: Path) -> None:
+    """Cells of two dates over years can't show a stay of days; counted for itself it is as clear as any number."""
+    table, draws = columns(), np.random.default_rng(1)
+    stays = draws.integers(0, 20, ROWS)
+    table["closed"] = [day + datetime.timedelta(days=int(n)) for day, n in zip(table["opened"], stays, strict=True)]
+    table["closed"][7] = None  # still open
+    assert found_in(table, tmp_path) == {"closed": {"type": "date", "computed": "opened + closed_minus_opened"}}
+    schema = Schema.parse(draft_by_looking(str(tmp_path / "t.csv"), "t", query=None, written=Written()).text)
+    gap = Integer(name="closed_minus_opened", source="closed", minus="opened", min=0, max=19, nullable=True)
+    assert schema.column(gap.name) == dataclasses.replace(gap, max=schema.column(gap.name).max)
+    assert schema.order[schema.order.index("closed") - 1] == gap.name
+
+
+def test_instants_keep_to_their_step_and_may_come_before(tmp_path: Path) -> None:
+    """A flight is due at a minute, and leaves some minutes before or after that: differences are in seconds."""
+    draws = np.random.default_rng(2)
+    due = [datetime.datetime(2024, 1, 1) + datetime.timedelta(minutes=int(n)) for n in draws.integers(0, 500_000, ROWS)]
+    left = [
+        one + datetime.timedelta(minutes=int(n)) for one, n in zip(due, draws.integers(-30, 200, ROWS), strict=True)
+    ]
+    pc.write_csv(pa.table({"due": due, "left": left}), tmp_path / "t.csv")
+    schema = Schema.parse(draft_by_looking(str(tmp_path / "t.csv"), "t", query=None, written=Written()).text)
+    gap = schema.column("left_minus_due")
+    assert isinstance(gap, Integer)
+    assert (gap.source, gap.minus, gap.resolution, gap.min % 60, gap.max % 60) == ("left", "due", 60, 0, 0)
+    assert gap.min <= -30 * 60 < 199 * 60 <= gap.max
+    (derived,) = schema.derived
+    assert derived.to_dict() == {"type": "datetime", "computed": "due + left_minus_due"}
+
+
+def test_a_date_that_may_stand_alone_is_left_as_it_is(tmp_path: Path) -> None:
+    """Computed from an earlier one that is NULL it would be NULL, too."""
+    table = columns()
+    table["closed"] = [day + datetime.timedelta(days=i % 9) for i, day in enumerate(table["opened"])]
+    table["opened"][3] = None
+    assert found_in(table, tmp_path) == {"": {"constraints": ["opened <= closed"]}}
+
+
+def test_rules_about_derived_columns_are_checked_as_their_rows_say(tmp_path: Path) -> None:
+    pc.write_csv(pa.table({"a": [1, 5, 9]}), tmp_path / "t.csv")
+    text = '[table]\nconstraints = ["twice <= 10"]\n[columns.a]\ntype = "integer"\nmin = 0\nmax = 9\n'
+    schema = Schema.parse(f'{text}[columns.twice]\ntype = "integer"\ncomputed = "2 * a"')
+    (broken,) = [one for one in check(str(tmp_path / "t.csv"), schema).findings if one.where == "constraints"]
+    assert broken.words.startswith("1 of 3")
 
 
 def test_check_says_what_could_be_declared(tmp_path: Path) -> None:
@@ -236,6 +283,13 @@ def test_every_kind_of_relation_says_what_to_write() -> None:
         column="b", words="in all 9 rows it is NULL where a is null", lines=(("null_when", "a is null", ""),)
     )
     assert null.finding().remedy.startswith('null_when = "a is null" in [columns.b]')
+    gap = Gap(of="b", minus="a", least=0, most=9, step=1, nullable=False)
+    near = Relation(
+        column="b", words="near a", lines=(("computed", gap.computed, ""),), derived=True, gap=gap
+    ).finding()
+    assert near.remedy.startswith(
+        "computed = 'a + b_minus_a' in [columns.b], and a new column [columns.b_minus_a] with"
+    )
     lines = (("type", "category", ""), ("determined_by", "a", ""), ("mapping", {"1": "x"}, ""))
     lookup = Relation(column="b", words="determined by a", lines=lines, derived=True)
     assert lookup.finding().remedy.startswith('determined_by = "a", with its mapping in [columns.b]')

@@ -7,11 +7,11 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 from kernelease.errors import SchemaError
 from kernelease.table import Boolean, Category, Date, Datetime, Integer, Number, Ordinal, String
+from kernelease.table.columns.numeric import _halfways, fraction
 
 GENERATOR = np.random.default_rng(11)
 
@@ -369,3 +369,11 @@ def test_what_a_column_refuses(kind: type, given: dict[str, object], key: str, m
 def test_a_column_needs_a_name(name: object) -> None:
     with pytest.raises(SchemaError, match="name must be a non-empty string"):
         Boolean(name=name)
+
+
+@given(st.floats(-1e6, 1e6), st.sampled_from([0.1, 0.01, 1e-6, 0.25, 3.7]), st.integers(1, 2**48))
+def test_the_number_between_two_legal_values_is_the_nearest_float_to_the_exact_one(
+    low: float, spacing: float, level: int
+) -> None:
+    least, step = fraction(low), fraction(spacing)
+    assert _halfways(low, spacing, (level,)) == (float(least + step * (2 * level - 1) / 2),)

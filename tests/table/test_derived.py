@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from kernelease.errors import SchemaError
 from kernelease.table import Computed, Decoder, Determined, Integer, Schema

@@ -4,8 +4,7 @@ import math
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from kernelease.table.reading import DAY, MICROSECOND, parse_instant, parse_number, read_instants, read_numbers
 

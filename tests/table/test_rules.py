@@ -5,8 +5,7 @@ import datetime
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from kernelease.errors import SchemaError
 from kernelease.table import Boolean, Category, Column, Date, Datetime, Integer, Number, Ordinal, Rule, String

@@ -4,8 +4,7 @@ import datetime
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from kernelease.errors import ParameterError, SchemaError
 from kernelease.table import Schema

@@ -85,7 +85,7 @@ def highest(place: int) -> float:
 
 
 def least_whole(place: int) -> int:
-    """The least whole number at or above a place's beginning that a place can hold: its beginning, if that is inside.
+    """The least whole number that is in a place, or above it where it holds none.
 
     >>> [least_whole(place_of(number)) for number in (7.0, 0.0, -7.0, 18.0)]
     [7, 0, -7, 18]

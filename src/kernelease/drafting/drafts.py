@@ -27,6 +27,7 @@ from kernelease.table.dictionaries import Tell, read_book_lines, read_dictionary
 from kernelease.table.draft import (
     Described,
     Lines,
+    draft as draft_columns,
     draft_from_public,
     listed_lines,
     measured_lines,
@@ -34,7 +35,6 @@ from kernelease.table.draft import (
     text_names,
     type_word,
 )
-from kernelease.table.draft import draft as draft_columns
 from kernelease.table.written import Written
 
 # ---- Schemas to begin with, for a source of private rows.
@@ -154,16 +154,15 @@ def _paid(cap: Privacy, entries: Sequence[Receipt]) -> str:
     if not entries:
         return ""
     parts = [f"epsilon {e.charge.asked.epsilon:g} for {e.charge.purpose} (entry {e.number})" for e in entries]
-    share = sum(e.counted.pure_epsilon for e in entries) / cap.epsilon if cap.pure else _of_mu(cap, entries)
-    how = "" if cap.pure else " (of its mu squared, which adds up)"
+    if cap.pure:
+        share, how = sum(e.counted.pure_epsilon for e in entries) / cap.epsilon, ""
+    else:
+        share = sum(e.counted.mu_squared for e in entries) / cap.total(1).mu_squared
+        how = " (of its mu squared, which adds up)"
     return (
         f"Measured with noise, at delta = {cap.delta:g}: {' and '.join(parts)}. That is {100.0 * share:.2g} % of what "
         f"the ledger's cap of epsilon = {cap.epsilon:g} allows{how}."
     )
-
-
-def _of_mu(cap: Privacy, entries: Sequence[Receipt]) -> float:
-    return sum(e.counted.mu_squared for e in entries) / cap.total(1).mu_squared
 
 
 # ---- Metadata of the Synthetic Data Vault: what a table's columns are called and of which kind, without bounds.
@@ -285,12 +284,12 @@ def draft(
         return _from_metadata(SdvTable.read(told, name))
     if public is not None:
         known = read_public(public) if isinstance(public, str | Path) else as_table(public)
-        return draft_from_public(known, name or _stem(public)).to_toml()
+        return draft_from_public(known, name or table_name(public)).to_toml()
     if isinstance(data, Mapping) or (isinstance(data, str | Path) and Path(data).is_dir() and holds_tables(data)):
         return draft_several(data, look=look, name=name)
     if look:
-        return draft_by_looking(data, name or _stem(data), query=None, written=Written()).text
-    return draft_schema(open_source(data), name or _stem(data))
+        return draft_by_looking(data, name or table_name(data), query=None, written=Written()).text
+    return draft_schema(open_source(data), name or table_name(data))
 
 
 def draft_several(data: Any, *, look: bool, name: str | None = None) -> str:
@@ -327,7 +326,7 @@ def _from_metadata(table: SdvTable) -> str:
     return text + ("\n" + left if left else "")
 
 
-def _stem(data: Any) -> str:
+def table_name(data: Any) -> str:
     """A name from a path; never from a database's address, which may hold a password."""
     known = isinstance(data, str | Path) and "://" not in str(data)
     return (Path(data).name.split(".")[0] if known else "") or "table"

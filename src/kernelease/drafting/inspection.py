@@ -1,7 +1,7 @@
 """The private look itself: one pass over the rows and one over the bytes of a CSV file; persons and constraints."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -152,9 +152,10 @@ def check(data: Any, schema: SchemaLike, *, query: str | None = None, delta: flo
     return _check_table(open_declared(data, declared, query=query), declared, delta)
 
 
-def _check_table(source: Source, schema: Schema, delta: float | None) -> Report:
+def _check_table(source: Source, schema: Schema, delta: float | None, keys: Collection[str] = ()) -> Report:
+    """One table; its `keys` are declared where several tables are."""
     check_columns(source, schema)
-    found = [*_of_files(source), *_of_names(source, schema)]
+    found = [*_of_files(source), *_of_names(source, (*schema.order, schema.unit, *keys))]
     tallies = {column.name: Tally(column=column) for column in schema}
     rules = Rules(schema=schema)
     persons = None if schema.unit is None else Persons(unit=schema.unit, cap=schema.max_rows_per_unit or 1)
@@ -188,7 +189,7 @@ def _check_tables(data: Any, tables: Tables, delta: float | None) -> Report:
     for table in tables.tables:
         source = open_table(given[table.name], table)
         keys = {key for key in (*table.keys, table.foreign_key) if key is not None}
-        report = _check_table(source, table.schema, delta if table.parent is None else None)
+        report = _check_table(source, table.schema, delta if table.parent is None else None, keys)
         found += [replace(one, where=f"{table.name}.{one.where}") for one in report.findings if one.where not in keys]
         rows += report.rows
         found += _of_keys(source, table, known)
@@ -211,7 +212,7 @@ def _of_keys(source: Source, table: TableOfRecords, known: dict[str, Counter[byt
         own = known[table.name] = counts[table.key].rows
         twice = sum(count - 1 for key, count in own.items() if key is not None and count > 1)
         first = "of several rows with a key the first is the person's, by a hash of their content"
-        every = "records that refer to such a key belong to each of its rows"
+        every = "records of such a key belong to each of its rows, and are protected with none of them alone"
         lost += [
             (table.key, own[None], "rows have no key: nobody is behind them, and none refers to them"),
             (table.key, twice, f"rows have a key that another has: {every if table.parent else first}"),
@@ -267,13 +268,13 @@ def _of_identifiers(source: Source, schema: Schema) -> Iterator[Finding]:
 
 def _of_files(source: Source) -> Iterator[Finding]:
     inner = source.inner if isinstance(source, DeclaredSource) else source
-    for part in inner.parts if isinstance(inner, ManyFiles) else (inner,):
+    for part in inner.files if isinstance(inner, ManyFiles) else (inner,):
         if isinstance(part, CsvFile):
             yield from file_findings(part)
 
 
-def _of_names(source: Source, schema: Schema) -> Iterator[Finding]:
-    extra = [name for name in source.names() if name not in (*schema.order, schema.unit)]
+def _of_names(source: Source, declared: Collection[str | None]) -> Iterator[Finding]:
+    extra = [name for name in source.names() if name not in declared]
     if extra:
         yield Finding(
             level=Level.NOTE,

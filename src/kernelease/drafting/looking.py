@@ -12,11 +12,12 @@ from functools import cached_property
 from typing import Any, final
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kernelease.arrays import Floats
-from kernelease.drafting.relations import SPURIOUS, find_relations
+from kernelease.drafting.relations import SPURIOUS, Gap, find_relations
 from kernelease.drafting.tally import (
     ANSWERS,
     LOCAL_NUMERALS,
@@ -139,9 +140,11 @@ def draft_by_looking(
     kept = [look for look in looks if look.name not in left_out]
     written = _detected(written, looks, kept, numerals, nulls="nulls" in source.heeds())
 
+    gaps: dict[str, str] = {}  # the column that says how far another is from an earlier one, by the latter's name
+
     def drafted(known: Mapping[str, Lines], rules: tuple[str, ...] = ()) -> str:
         return draft(
-            source_columns(source),
+            _beside(source_columns(source), gaps),
             name,
             declared_types=False,
             known=known,
@@ -158,7 +161,30 @@ def draft_by_looking(
     relations = find_relations(declared.batches(alone.names), alone)
     for one in relations:
         known[one.column] = one.lines if one.derived else (*known[one.column], *one.lines)
+        if one.gap is not None:
+            gaps[one.column], known[one.gap.name] = one.gap.name, _gap_lines(one.gap)
     return Proposal(text=drafted(known, tuple(one.rule for one in relations if one.rule)), unit=unit)
+
+
+def _gap_lines(gap: Gap) -> Lines:
+    """The column that says how far two others are apart, in bounds and steps as any other number."""
+    step = gap.step if gap.step in _STEPS else 1
+    low, high = outward(gap.least, gap.most)
+    bounds = {"min": math.floor(low / step) * step, "max": math.ceil(high / step) * step}
+    lines = {"type": "integer", "from": gap.of, "minus": gap.minus, **bounds}
+    lines |= {"resolution": step} if step > 1 else {}
+    lines |= {"nullable": True} if gap.nullable else {}
+    return tuple((key, value, MARK) for key, value in lines.items())
+
+
+def _beside(columns: pa.Schema, gaps: Mapping[str, str]) -> pa.Schema:
+    """The columns of a source, before each that is near an earlier one the column that says how far it is."""
+    every: list[Any] = []
+    for field in columns:
+        if field.name in gaps:
+            every.append((gaps[field.name], pa.null()))
+        every.append(field)
+    return pa.schema(every)
 
 
 @final
@@ -523,12 +549,10 @@ def _detected(written: Written, looks: list[_Look], kept: list[_Look], numerals:
     spelt = sorted({cell for look in looks for cell in look.cells if cell and _is_null(cell)} - kept_words)
     texts = [look for look in kept if not look.numeric(numerals)]
     dates = sorted({form for look in texts if (form := look.form())})
-    return Written(
-        **{
-            **{key: getattr(written, key) for key in ("records", "separator", "quote", "encoding", "names")},
-            "nulls": written.nulls or (tuple(spelt) if nulls else None),
-            "decimal": written.decimal or (None if numerals.decimal == "." else numerals.decimal),
-            "thousands": written.thousands or numerals.thousands,
-            "dates": written.dates or tuple(dates),
-        }
+    return replace(
+        written,
+        nulls=written.nulls or (tuple(spelt) if nulls else None),
+        decimal=written.decimal or (None if numerals.decimal == "." else numerals.decimal),
+        thousands=written.thousands or numerals.thousands,
+        dates=written.dates or tuple(dates),
     )

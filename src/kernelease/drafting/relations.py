@@ -71,9 +71,14 @@ class Rules:
 
     def add(self, batch: pa.RecordBatch) -> None:
         self.rows += batch.num_rows
+        structure = self.schema.structure
         for rule in self.schema.constraints:
-            columns = {name: typed(self.schema.column(name), batch.column(name)) for name in rule.columns}
-            self.broken[rule.text] += int((~rule.holds(pa.table(columns))).sum())
+            read = dict.fromkeys(origin for name in rule.columns for origin in structure.origins(name))
+            rows = pa.table({name: typed(self.schema.column(name), batch.column(name)) for name in read})
+            whole = pa.table(
+                {name: rows.column(name) if name in read else structure.derive(rows, name) for name in rule.columns}
+            )
+            self.broken[rule.text] += int((~rule.holds(whole)).sum())
 
     def findings(self) -> Iterator[Finding]:
         for rule, count in self.broken.items():
@@ -100,7 +105,8 @@ _MOST_COLUMNS = 256  # limit: of numbers, that are looked at in pairs: the first
 class Relation:
     """What all rows that were looked at show about a column, and the lines that would declare it. Private.
 
-    Lines of a derived column stand in place of all its others. An order between columns is a `rule` of the table.
+    Lines of a derived column stand in place of all its others. An order between columns is a `rule` of the table. A
+    time that is near another is computed from that one and their `gap`.
     """
 
     column: str
@@ -108,20 +114,52 @@ class Relation:
     lines: Lines = ()
     derived: bool = False
     rule: str = ""
+    gap: "Gap | None" = None
 
     def finding(self) -> Finding:
         """What `check` says of it: nothing is wrong, and something could be better."""
         if self.rule:
             return self._told(f'constraints = ["{self.rule}"] in [table]')
+        if self.gap is not None:
+            return self._told(self.gap.told)
         key, value, _ = next(line for line in self.lines if line[0] in ("computed", "determined_by", "null_when"))
         beside = ", with its mapping" if key == "determined_by" else ""
         return self._told(f'{key} = "{value}"{beside} in [columns.{toml_key(self.column)}]')
 
     def _told(self, line: str) -> Finding:
         why = "it then costs nothing, and holds in every row" if self.derived else "it then holds in every row"
+        if self.gap is not None:
+            why = "rows then keep how far apart the two are"
         return Finding(
             level=Level.NOTE, where=self.column, words=self.words, remedy=f"{line}, if that is public: {why}"
         )
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gap:
+    """How far a time is from an earlier column, in days or seconds: a column of its own, from which it follows."""
+
+    of: str
+    minus: str
+    least: int
+    most: int
+    step: int  # all are multiples of it
+    nullable: bool
+
+    @property
+    def name(self) -> str:
+        return f"{self.of}_minus_{self.minus}"
+
+    @property
+    def computed(self) -> str:
+        return f"{spell_name(self.minus)} + {spell_name(self.name)}"
+
+    @property
+    def told(self) -> str:
+        """What to write, in a line."""
+        gap = f'[columns.{toml_key(self.name)}] with from = "{self.of}" and minus = "{self.minus}"'
+        return f"computed = {self.computed!r} in [columns.{toml_key(self.of)}], and a new column {gap}"
 
 
 def find_relations(batches: Iterable[pa.RecordBatch], schema: Schema) -> tuple[Relation, ...]:
@@ -136,7 +174,10 @@ def find_relations(batches: Iterable[pa.RecordBatch], schema: Schema) -> tuple[R
     search = _Search(rows=rows)
     for looking in (search.one_term, search.two_terms, search.parts, search.sums, search.flags, search.lookups):
         looking()
-    relations = [*(search.relation(found) for found in search.found.values()), *_nulls(search), *_orders(search)]
+    relations = [*(search.relation(found) for found in search.found.values()), *_nulls(search)]
+    gaps = {one.column: one for one in _gaps(search, {one.column for one in relations})}
+    relations += [*gaps.values(), *(one for one in _orders(search) if one.column not in gaps)]
+    relations = [one for one in relations if one.rule not in {rule.text for rule in schema.constraints}]
     places = {name: place for place, name in enumerate(schema.names)}
     return tuple(sorted(relations, key=lambda one: places[one.column]))
 
@@ -251,7 +292,7 @@ class _Search:
         return Relation(column=derived.name, words=words, lines=lines, derived=True)
 
     def one_term(self) -> None:
-        """Copies, multiples, and numbers that are as far from another in all rows: an age, and a year of birth.
+        """Copies, multiples, and numbers at the same distance from another in all rows: an age, and a year of birth.
 
         A column follows from one before it; if that can't be, from one after it. One that tells a few values apart
         less finely is looked up (`lookups`): some factor rounds them to it, too, but nobody would write it so.
@@ -475,6 +516,56 @@ def _written(number: float) -> str:
     return f"{float(f'{number:.12g}'):.15g}"
 
 
+# ---- Times that are near others.
+
+
+_NEARER = 4  # convention: times that a gap spreads less than its column, so that cells of two dates can't show it
+_CENTRAL = (0.05, 0.95)  # convention: the quantiles between which a column spreads
+
+
+def _gaps(search: _Search, told: set[str]) -> Iterator[Relation]:
+    """Dates and instants that are near an earlier column: of all these, the one that they are nearest to.
+
+    A stay of days in a table of years is lost in any cells that two dates are counted in; counted for itself it is not.
+    """
+    rows = search.rows
+    times = [name for name, column in rows.columns.items() if column.family == "time" and name in rows.numbers]
+    for place, last in enumerate(times):
+        near = [(_spread(gap), first) for first in times[:place] if (gap := _apart(rows, first, last)) is not None]
+        least, first = min(near, default=(math.inf, ""))
+        if not told & {first, last} and 0.0 < _NEARER * least <= _spread(rows.numbers[last]):
+            yield _gap_relation(rows, first, last)
+
+
+def _apart(rows: _Rows, first: str, last: str) -> Floats | None:
+    """How far apart two columns of one kind are; None where they are not, or where the later one may stand alone."""
+    early, late = rows.numbers[first], rows.numbers[last]
+    alone = np.isnan(early) & ~np.isnan(late)
+    return None if alone.any() or type(rows.columns[first]) is not type(rows.columns[last]) else late - early
+
+
+def _spread(numbers: Floats) -> float:
+    """How far most of them are apart."""
+    return float(np.subtract(*np.nanquantile(numbers, _CENTRAL[::-1]))) if np.isfinite(numbers).any() else math.inf
+
+
+def _gap_relation(rows: _Rows, first: str, last: str) -> Relation:
+    apart = rows.numbers[last] - rows.numbers[first]
+    present = np.rint(apart[np.isfinite(apart)]).astype(np.int64)
+    gap = Gap(
+        of=last,
+        minus=first,
+        least=int(present.min()),
+        most=int(present.max()),
+        step=int(np.gcd.reduce(present)),
+        nullable=len(present) < len(apart),
+    )
+    words = f"in all {rows.table.num_rows:,} rows it is near {first}: their difference spreads far less than it does"
+    remark = f"near in all {rows.table.num_rows:,} rows; {MARK}"
+    lines: Lines = (("type", rows.columns[last].tag, MARK), ("computed", gap.computed, remark))
+    return Relation(column=last, words=words, lines=lines, derived=True, gap=gap)
+
+
 # ---- NULLs that follow from others, and orders.
 
 
@@ -524,7 +615,7 @@ def _null_where(rows: _Rows, name: str, null: NDArray[np.bool_]) -> Iterator[tup
 
 
 def _orders(search: _Search) -> Iterator[Relation]:
-    """Dates that are never before others, where the declared bounds leave it open; none that follows from two."""
+    """Dates that are in no row before others, unless that follows from declared bounds or from two other orders."""
     rows = search.rows
     dates = [name for name, column in rows.columns.items() if _unit(column) in ("date", "datetime")]
     before = {pair for pair in itertools.permutations(dates, 2) if _is_before(search, *pair)}

@@ -308,8 +308,9 @@ class _Forest:
         books = [table for table in rest if any(one.parent == table and one.child in self.order for one in self.links)]
         wanted, bodies = (*self.order, *(one for one in rest if one not in books)), {}
         for table in wanted:
-            keys = [*self._own_key(table), *(one.foreign_key for one in self._links_of(table))]
-            bodies[table] = described(table, [*keys, *(one.foreign_key for one in self._books_of(table))])
+            own = [self.keys[table]] if table in self.keys else []
+            links = (*self._links_of(table), *self._books_of(table))
+            bodies[table] = described(table, [*own, *(one.foreign_key for one in links)])
         dated = {table: dates.get(table) or _dated(bodies[table]) for table in wanted}
         parts = [f"{TO_FILL_IN if self.cells is None else TO_DECIDE}\n{self._head(name, dated)}"]
         for table, body in bodies.items():
@@ -331,9 +332,6 @@ class _Forest:
             [f"# rules = {toml_value(rules)}  # those that always hold: released rows then keep them"] if rules else []
         )
         return "\n".join(lines) + "\n"
-
-    def _own_key(self, table: str) -> list[str]:
-        return [self.keys[table]] if table in self.keys else []
 
     def _links_of(self, table: str) -> list[Link]:
         """To tables that hang on the unit: the owner first."""

@@ -24,8 +24,7 @@ from kernelease.table.columns.column import Column, column_error, is_name
 from kernelease.table.columns.listed import Boolean, Category, Listed, Ordinal
 from kernelease.table.columns.numeric import LARGEST_INTEGER, Integer, Number
 from kernelease.table.columns.temporal import Date, Datetime
-from kernelease.table.expressions.logic import Computed as ComputedTest
-from kernelease.table.expressions.logic import Condition, names_in, parse, parse_term
+from kernelease.table.expressions.logic import Computed as ComputedTest, Condition, names_in, parse, parse_term
 from kernelease.table.expressions.terms import Arithmetic, Extracted, Term, columns_of, numbers, shown, unit_of
 from kernelease.table.reading import MOST_DECIMALS, decimals_of
 

@@ -65,6 +65,7 @@ _VALUES: Lines = (
     ("values", [FILL_IN], f"{FILL_IN}: all values that are possible"),
     ("other", True, f"{FILL_IN}: a place for values that are not listed; false if there can be none"),
 )
+_NULLABLE = ("nullable", True, f"{FILL_IN}: false if no value can be missing")
 _HINTS: dict[str, Lines] = {
     "integer": _BOUNDS,
     "number": _BOUNDS,
@@ -161,7 +162,7 @@ def _column_text(header: str, lines: Lines) -> str:
 def blank_lines(tag: str | None) -> Lines:
     """The lines of a column of which at most the type is known, to fill in."""
     lines = _UNKNOWN if tag is None else (("type", tag, ""), *_HINTS[tag])
-    return (*lines, ("nullable", True, f"{FILL_IN}: false if no value can be missing"))
+    return (*lines, _NULLABLE)
 
 
 def measured_lines(tag: str | None, low: float, high: float, *, whole: bool, outside: float, limit: float) -> Lines:
@@ -170,13 +171,12 @@ def measured_lines(tag: str | None, low: float, high: float, *, whole: bool, out
     `outside` is the share of cells that seem to lie outside, `limit` the largest that may: where that is much, the
     bounds are left to fill in.
     """
-    nullable = ("nullable", True, f"{FILL_IN}: false if no value can be missing")
     kind, lower, upper = _whole(tag, low, high, whole=whole)
     if limit > MOST_OUTSIDE:
         hidden = f"{FILL_IN}: noise hides it. Measured: {{:g}}; up to {_percent(limit)} of the cells may lie outside"
-        return kind, ("min", FILL_IN, hidden.format(lower)), ("max", FILL_IN, hidden.format(upper)), nullable
+        return kind, ("min", FILL_IN, hidden.format(lower)), ("max", FILL_IN, hidden.format(upper)), _NULLABLE
     clamped = f"measured: some {_percent(outside)} of the cells, {_percent(limit)} at most, lie outside and are clamped"
-    return kind, ("min", lower, clamped), ("max", upper, clamped), nullable
+    return kind, ("min", lower, clamped), ("max", upper, clamped), _NULLABLE
 
 
 def _whole(tag: str | None, low: float, high: float, *, whole: bool) -> tuple[tuple[str, Any, str], float, float]:
@@ -199,8 +199,7 @@ def _percent(share: float) -> str:
 
 def listed_lines(values: tuple[str, ...], remark: str = "") -> Lines:
     """Values that are known, and a place for the others."""
-    nullable = ("nullable", True, f"{FILL_IN}: false if no value can be missing")
-    return ("type", "category", ""), ("values", list(values), remark), ("other", True, ""), nullable
+    return ("type", "category", ""), ("values", list(values), remark), ("other", True, ""), _NULLABLE
 
 
 def numeric_names(source: pa.Schema, *, declared_types: bool) -> tuple[str, ...]:
@@ -340,10 +339,8 @@ class Described:
         ('nullable', True, 'FILL IN: false if no value can be missing')
         """
         tag = self._tag()
-        nullable = self.nullable if self.nullable is not None else True
-        remark = "" if self.nullable is not None else f"{FILL_IN}: false if no value can be missing"
         kind = ("type", tag or FILL_IN, "" if tag else f"{FILL_IN}: {', '.join(COLUMN_TYPES)}")
-        return kind, *self._domain(tag), ("nullable", nullable, remark)
+        return kind, *self._domain(tag), _NULLABLE if self.nullable is None else ("nullable", self.nullable, "")
 
     def _tag(self) -> str | None:
         tag = WORDS.get((self.type or "").strip().lower())

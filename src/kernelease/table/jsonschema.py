@@ -1,5 +1,6 @@
 """A JSON Schema of schema files, so that an editor can complete and check them."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kernelease.table.columns.cells import SCALES
@@ -27,6 +28,7 @@ _VALUES: dict[str, Any] = {
 _LIST: dict[str, Any] = {"type": ["string", "array"], "items": {"type": "string"}}
 _COMMON: dict[str, dict[str, Any]] = {
     "from": {"type": "string", "minLength": 1, "description": "its name in the source, where that is another one"},
+    "minus": {"type": "string", "minLength": 1, "description": "the column that is taken off: how far apart they are"},
     "nullable": {"type": "boolean", "description": "whether a value may be missing; NULL is then a value of its own"},
     "cells": {"type": "integer", "minimum": 1, "maximum": MOST_ATOMS, "description": "the most cells to use"},
     "other": {"type": ["boolean", "string", "integer"], "description": "a bucket for other values, or its label"},
@@ -51,32 +53,25 @@ def json_schema() -> dict[str, Any]:
     >>> json_schema()["properties"]["columns"]["additionalProperties"]["oneOf"][0]["oneOf"]
     [{'required': ['min', 'max']}, {'required': ['values']}]
     """
+    kinds = [*(_column(tag) for tag in COLUMN_TYPES), _computed(), _determined()]
+    columns = {"type": "object", "minProperties": 1, "additionalProperties": {"oneOf": kinds}}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "kernelease schema file",
         "description": "What is public knowledge about a private table.",
-        "type": "object",
-        "additionalProperties": False,
-        "required": ["columns"],
-        "properties": {
-            "table": _table(),
-            "source": _source(),
-            "columns": {
-                "type": "object",
-                "minProperties": 1,
-                "additionalProperties": {
-                    "oneOf": [*(_column(tag) for tag in COLUMN_TYPES), _computed(), _determined()]
-                },
-            },
-        },
+        **_object({"table": _table(), "source": _source(), "columns": columns}, required=("columns",)),
     }
 
 
+def _object(properties: Mapping[str, Any], *, required: Sequence[str] = (), **more: Any) -> dict[str, Any]:
+    """A table of these keys, and no others."""
+    needed = {"required": list(required)} if required else {}
+    return {"type": "object", "additionalProperties": False, **needed, "properties": dict(properties), **more}
+
+
 def _table() -> dict[str, Any]:
-    return {
-        "type": "object",
-        "additionalProperties": False,
-        "properties": {
+    return _object(
+        {
             "name": {"type": "string", "minLength": 1},
             "neighbours": {"enum": list(NEIGHBOURS), "description": "which two tables must look alike"},
             "unit": {"type": "string", "minLength": 1, "description": "the column that identifies a person"},
@@ -85,16 +80,14 @@ def _table() -> dict[str, Any]:
             "confirmed": {"type": "boolean", "description": "of a draft from private rows: true once all is public"},
             "constraints": {"type": "array", "items": {"type": "string", "examples": ["start <= end"]}},
         },
-        "dependentRequired": {"unit": ["max_rows_per_unit"], "max_rows_per_unit": ["unit"]},
-    }
+        dependentRequired={"unit": ["max_rows_per_unit"], "max_rows_per_unit": ["unit"]},
+    )
 
 
 def _source() -> dict[str, Any]:
     words = "where a record of a CSV file ends: at a newline outside quotes, or at every newline"
-    return {
-        "type": "object",
-        "additionalProperties": False,
-        "properties": {
+    return _object(
+        {
             "records": {"enum": [str(rule) for rule in Records], "description": words},
             "separator": {"type": "string", "minLength": 1, "maxLength": 1, "description": "between cells"},
             "quote": {"enum": list(QUOTES), "description": "around cells; empty for none"},
@@ -104,18 +97,14 @@ def _source() -> dict[str, Any]:
             "decimal": {"enum": list(DECIMALS), "description": "the sign before decimals"},
             "thousands": {"enum": list(THOUSANDS), "description": "the sign between thousands"},
             "dates": {**_LIST, "description": "formats of dates that are not ISO 8601", "examples": ["%d/%m/%Y"]},
-        },
-    }
+        }
+    )
 
 
 def _column(tag: str) -> dict[str, Any]:
     kind = COLUMN_TYPES[tag]
-    result: dict[str, Any] = {
-        "type": "object",
-        "additionalProperties": False,
-        "required": ["type", *required_keys(kind)],
-        "properties": {"type": {"const": tag}, **{key: _property(tag, key) for key in column_keys(kind)}},
-    }
+    properties = {"type": {"const": tag}, **{key: _property(tag, key) for key in column_keys(kind)}}
+    result = _object(properties, required=("type", *required_keys(kind)))
     if tag == "string":
         result["anyOf"] = [{"required": ["values"]}, {"required": ["max_length"]}]
     elif tag in ("integer", "number"):
@@ -131,11 +120,8 @@ def _column(tag: str) -> dict[str, Any]:
 
 
 def _computed() -> dict[str, Any]:
-    return {
-        "type": "object",
-        "additionalProperties": False,
-        "required": ["type", "computed"],
-        "properties": {
+    return _object(
+        {
             "type": {"enum": list(Computed.types)},
             "computed": {"type": "string", "examples": ["principal + interest", "year(admitted)"]},
             "decimals": _COMMON["decimals"],
@@ -143,15 +129,13 @@ def _computed() -> dict[str, Any]:
             "max": {"type": ["number", "string"]},
             "null_when": _COMMON["null_when"],
         },
-    }
+        required=("type", "computed"),
+    )
 
 
 def _determined() -> dict[str, Any]:
-    return {
-        "type": "object",
-        "additionalProperties": False,
-        "required": ["type", "determined_by"],
-        "properties": {
+    return _object(
+        {
             "type": {"enum": list(Determined.types)},
             "determined_by": {"type": "string", "description": "the column whose value says this one's"},
             "mapping": {"type": "object", "additionalProperties": _SCALAR, "minProperties": 1},
@@ -160,8 +144,9 @@ def _determined() -> dict[str, Any]:
             "nullable": _COMMON["nullable"],
             "null_when": _COMMON["null_when"],
         },
-        "oneOf": [{"required": ["mapping"]}, {"required": ["codebook"]}],
-    }
+        required=("type", "determined_by"),
+        oneOf=[{"required": ["mapping"]}, {"required": ["codebook"]}],
+    )
 
 
 def _property(tag: str, key: str) -> dict[str, Any]:

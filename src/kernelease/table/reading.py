@@ -191,6 +191,22 @@ def _parse_numbers(texts: pa.Array) -> Floats:
     return values
 
 
+# ---- Texts in another notation: each distinct one is rewritten once.
+
+
+def _rewritten(array: pa.Array, rewrite: Callable[[str], str | None]) -> pa.Array:
+    """An array of texts, or of codes for texts, with each of them rewritten; any other array as it is."""
+    if not (is_text(array.type) or pa.types.is_dictionary(array.type)):
+        return array
+    encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
+    if not is_text(encoded.dictionary.type):
+        return array
+    texts = (
+        cell.decode("utf-8", "replace") if isinstance(cell, bytes) else cell for cell in encoded.dictionary.to_pylist()
+    )
+    return pa.array([None if text is None else rewrite(text) for text in texts], pa.string()).take(encoded.indices)
+
+
 # ---- Numbers in other notations: decimal commas, thousands separators.
 
 
@@ -230,20 +246,13 @@ class Numerals:
 
     def plain(self, array: pa.Array) -> pa.Array:
         """Texts with their numbers as 1234.5, each by itself; what is no number so written can't be read as one."""
-        if self.usual or not (is_text(array.type) or pa.types.is_dictionary(array.type)):
-            return array
-        encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
-        if not is_text(encoded.dictionary.type):
-            return array
-        said = [self.said(text) for text in encoded.dictionary.to_pylist()]
-        return pa.array(said, pa.string()).take(encoded.indices)
+        return array if self.usual else _rewritten(array, self.said)
 
-    def said(self, text: str | bytes | None) -> str | None:
+    def said(self, text: str) -> str | None:
         """The number of one text as 1234.5; None for an empty one."""
-        if text is None or not text:
+        if not text:
             return None
-        words = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
-        found = _numeral_pattern(self.decimal, self.thousands).fullmatch(words.strip())
+        found = _numeral_pattern(self.decimal, self.thousands).fullmatch(text.strip())
         if found is None:
             return _NO_NUMBER.decode()
         sign, whole, fraction, exponent = found.groups()
@@ -289,7 +298,7 @@ def is_instant(kind: pa.DataType) -> bool:
     return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
 
 
-_NEVER = 2**62  # microseconds: later than all instants that can be read
+NEVER = 2**62  # microseconds: later than all instants that can be read
 
 
 def read_instants(array: pa.Array, unit: int, low: int, high: int) -> tuple[Integers, Flags | None]:
@@ -316,14 +325,14 @@ def instants_in(array: pa.Array | pa.ChunkedArray) -> Integers:
     >>> instants_in(pa.array(["1970-01-01", None, "x"]).dictionary_encode()).tolist()
     [0, 4611686018427387904, 4611686018427387904]
     """
-    return _unpacked(array, _plain_instants, _NEVER)
+    return _unpacked(array, _plain_instants, NEVER)
 
 
 def _plain_instants(array: pa.Array) -> Integers:
-    ticks, absent = read_instants(array, MICROSECOND, -_NEVER, _NEVER)
+    ticks, absent = read_instants(array, MICROSECOND, -NEVER, NEVER)
     if absent is not None:
-        ticks = np.where(absent, _NEVER, ticks)
-    return np.where(array.is_null().to_numpy(zero_copy_only=False), _NEVER, ticks) if array.null_count else ticks
+        ticks = np.where(absent, NEVER, ticks)
+    return np.where(array.is_null().to_numpy(zero_copy_only=False), NEVER, ticks) if array.null_count else ticks
 
 
 def _rescale(ticks: Integers, source: int, unit: int, low: int, high: int) -> Integers:
@@ -453,20 +462,11 @@ def as_iso(array: pa.Array, formats: tuple[DateFormat, ...]) -> pa.Array:
     >>> as_iso(pa.array(["1.2.2024", "2024-02-01", "soon"]), (DateFormat("%d.%m.%Y"),)).to_pylist()
     ['2024-02-01', '2024-02-01', 'soon']
     """
-    if not formats or not (is_text(array.type) or pa.types.is_dictionary(array.type)):
-        return array
-    encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
-    if not is_text(encoded.dictionary.type):
-        return array
-    read = [_first(text, formats) for text in encoded.dictionary.to_pylist()]
-    return pa.array(read, pa.string()).take(encoded.indices)
 
+    def first(cell: str) -> str:
+        return next((iso for form in formats if (iso := form.iso(cell)) is not None), cell)
 
-def _first(text: str | bytes | None, formats: tuple[DateFormat, ...]) -> str | None:
-    if text is None:
-        return None
-    cell = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
-    return next((iso for form in formats if (iso := form.iso(cell)) is not None), cell)
+    return _rewritten(array, first) if formats else array
 
 
 def _year(part: dict[str, str]) -> int:
@@ -505,7 +505,7 @@ def identities(array: pa.Array) -> tuple[Integers, list[bytes | None]]:
         positions, keys = identities(array.dictionary)
         return _through_dictionary(array.indices, np.append(positions, len(keys) - 1)), keys
     if is_text(kind) or is_instant(kind):
-        plain = as_bytes(array) if is_text(kind) else text_of_dates(array)
+        plain = as_bytes(array) if is_text(kind) else _named_by_instants(array)
     elif is_number(kind) or pa.types.is_boolean(kind):
         plain = array.cast(pa.float64()) if pa.types.is_floating(kind) else array
     else:
@@ -515,6 +515,25 @@ def identities(array: pa.Array) -> tuple[Integers, list[bytes | None]]:
     positions = _through_dictionary(encoded.indices, np.arange(len(keys)))
     np.copyto(positions, len(keys) - 1, where=array.is_null().to_numpy(zero_copy_only=False))
     return positions, keys
+
+
+def _named_by_instants(array: pa.Array) -> pa.Array:
+    """Dates and timestamps with all their digits, as Python writes them: two of one second name two persons."""
+    if not pa.types.is_timestamp(array.type) or array.type.unit == "s":
+        return text_of_dates(array)
+    texts = np.datetime_as_string(dense(array.view(pa.int64())).view(f"M8[{array.type.unit}]")).tolist()
+    return pa.array([_as_python_writes(text).encode() for text in texts], pa.binary())
+
+
+def _as_python_writes(instant: str) -> str:
+    """Six digits of a second, or nine, where they are not 0.
+
+    >>> _as_python_writes("2020-01-01T00:00:00.120"), _as_python_writes("2020-01-01T00:00:00.000000000")
+    ('2020-01-01T00:00:00.120000', '2020-01-01T00:00:00')
+    """
+    whole, _, digits = instant.partition(".")
+    shown = digits.rstrip("0")
+    return f"{whole}.{shown.ljust(9 if len(shown) > 6 else 6, '0')}" if shown else whole
 
 
 def _through_dictionary(indices: pa.Array, table: Integers) -> Integers:
@@ -537,6 +556,8 @@ def _identity(value: object) -> bytes | None:
             return None
         if math.isfinite(value) and value == int(value):
             value = int(value)
+        elif isinstance(value, Decimal) and value.is_finite():
+            return format(value, "f").rstrip("0").encode()  # whatever digits its type declares
     return str(value).encode()
 
 

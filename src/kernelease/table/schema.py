@@ -20,7 +20,9 @@ from kernelease.errors import ParameterError, SchemaError, nearest
 from kernelease.strangers import parse_toml, read_text, web_refusal
 from kernelease.table.columns.cells import Celled
 from kernelease.table.columns.column import Column, column_error
+from kernelease.table.columns.numeric import Integer, Number
 from kernelease.table.columns.registry import check_keys, column_from_dict, column_to_dict
+from kernelease.table.columns.temporal import Date, Datetime
 from kernelease.table.derived import Computed, Derivation, Derived, Determined, derived_keys, with_codebooks
 from kernelease.table.expressions.formulas import Analysis
 from kernelease.table.expressions.logic import Condition, names_in, parse
@@ -368,6 +370,19 @@ class Schema:
                     "from", f"{column.source_name!r} is column {seen[column.source_name]!r} already. Remove one."
                 )
             seen[column.source_name] = column.name
+        for column in self.columns:
+            self._check_minus(column)
+
+    def _check_minus(self, column: Column) -> None:
+        """What is taken off a column says how both are read: it is in the source, as a number or a time."""
+        if not isinstance(column, Integer | Number) or column.minus is None:
+            return
+        off = self.taken_off(column.name)
+        if off is None:
+            hint = nearest(column.minus, self.order)
+            raise column.error("minus", f"there is no column {column.minus!r}.{hint}")
+        if not isinstance(off, Integer | Number | Date | Datetime) or getattr(off, "minus", None) is not None:
+            raise column.error("minus", f"{off.name!r} must be a number, a date or a datetime of the source itself.")
 
     def _read_constraints(self) -> None:
         given = self._given("constraints")
@@ -409,6 +424,11 @@ class Schema:
                 asked = " and ".join(self.structure.origins(name))
                 raise SchemaError(f"Column {name!r} is {one.told}, and was not measured. Ask about {asked} instead.")
         raise SchemaError(f"There is no column {name!r} in table {self.name!r}.{nearest(name, self.names)}")
+
+    def taken_off(self, name: str) -> Column | None:
+        """The column, read or derived, that is taken off the one of a name where rows are read; else None."""
+        minus = getattr(self.column(name), "minus", None)
+        return next((one for one in (*self.columns, *self.structure.columns) if one.name == minus), None)
 
     def check_source(self, names: Sequence[str], *, released: bool = False) -> None:
         """A `SchemaError` if a declared column, or the privacy unit, is not in a source of these columns exactly once.
@@ -553,7 +573,10 @@ class Schema:
     def to_dict(self) -> dict[str, Any]:
         """The schema as JSON can hold it: strings, numbers, lists and objects."""
         columns = [{"name": column.name, **declared_to_dict(column)} for column in self.declared]
-        bodies = [{k: _jsonable(v) for k, v in body.items()} for body in columns]
+        bodies = [
+            {key: value.isoformat() if isinstance(value, datetime.date) else value for key, value in body.items()}
+            for body in columns
+        ]
         source = self.source.to_dict()
         analyses = {"analyses": list(self.analyses)} if self.analyses else {}
         return {**self._table(), **({"source": source} if source else {}), **analyses, "columns": bodies}
@@ -611,7 +634,3 @@ _REMEDIES = {  # what Python says of a line, and what to do
     "twice": "Remove one of the two, or give it another name",
     "overwrite": "Remove one of the two",
 }
-
-
-def _jsonable(value: Any) -> Any:
-    return value.isoformat() if isinstance(value, datetime.date) else value

@@ -71,7 +71,7 @@ class Written:
         given = self._given("records")
         if given is not None and given not in tuple(Records):
             hint = nearest(str(given), tuple(Records))
-            raise self._error("records", f"records must be {' or '.join(Records)}, got {given!r}.{hint}")
+            raise source_error("records", f"records must be {' or '.join(Records)}, got {given!r}.{hint}")
         object.__setattr__(self, "records", None if given is None else Records(given))
         self._check_cells()
         self._check_texts()
@@ -84,39 +84,26 @@ class Written:
         given = self._given(key)
         items = (given,) if isinstance(given, str) else given
         if items is not None and (not isinstance(items, list | tuple) or not all(isinstance(i, str) for i in items)):
-            raise self._error(key, f"{key} must be a list of strings, got {given!r}.")
+            raise source_error(key, f"{key} must be a list of strings, got {given!r}.")
         return tuple(items) if items else None
 
     def _check_cells(self) -> None:
-        if self.separator is not None and not is_separator(self._given("separator")):
-            raise self._error(
-                "separator",
-                "separator must be a tab or a printable ASCII character but a quote, as in --separator ';', "
-                f"got {self.separator!r}.",
-            )
-        if self.quote is not None and self._given("quote") not in QUOTES:
-            raise self._error("quote", f"quote must be a double quote, ' or empty, for none, got {self.quote!r}.")
-        if self.quote and self.quote == self.separator:
-            raise self._error("quote", f"quote and separator must differ, got {self.quote!r} for both.")
-        if self.encoding is not None and canonical_encoding(self._given("encoding")) not in ENCODINGS:
-            known = ", ".join(sorted(ENCODINGS))
-            raise self._error(
-                "encoding", f"encoding must be one of {known}, got {self.encoding!r}. Convert the file to UTF-8."
-            )
+        for key, message in cell_problems(self.separator, self.quote, self.encoding):
+            raise source_error(key, message)
         if self.names is not None and len(set(self.names)) < len(self.names):
-            raise self._error("names", "names must be distinct: they are the columns of a file without a header line.")
+            raise source_error("names", "names must be distinct: they are the columns of a file without a header line.")
 
     def _check_texts(self) -> None:
         try:
             _ = self.numerals
         except ParameterError as error:
-            raise self._error("decimal" if self.thousands is None else "thousands", str(error)) from None
+            raise source_error("decimal" if self.thousands is None else "thousands", str(error)) from None
         try:
             formats = self.formats
         except ParameterError as error:
-            raise self._error("dates", str(error)) from None
+            raise source_error("dates", str(error)) from None
         if len({item.shape for item in formats}) < len(formats):
-            raise self._error("dates", "of two formats one reads the other's dates, day for month. Keep one of them.")
+            raise source_error("dates", "of two formats one reads the other's dates, day for month. Keep one of them.")
 
     @property
     def numerals(self) -> Numerals:
@@ -135,7 +122,7 @@ class Written:
         for key in data:
             if key not in known:
                 hint = nearest(str(key), known)
-                raise cls._error(str(key), f"unknown key {key!r}; known are {', '.join(known)}.{hint}")
+                raise source_error(str(key), f"unknown key {key!r}; known are {', '.join(known)}.{hint}")
         return cls(**data)
 
     def to_dict(self) -> dict[str, Any]:
@@ -152,14 +139,15 @@ class Written:
         for key, asked in other._declared():
             declared = getattr(self, key)
             if declared is not None and declared != asked:
-                raise self._error(
+                raise source_error(
                     key, f"{key} = {shown(declared)} is declared, but {shown(asked)} was asked for. Leave out one."
                 )
         return dataclasses.replace(self, **dict(other._declared()))
 
-    @staticmethod
-    def _error(key: str, message: str) -> SchemaError:
-        return SchemaError(f"[source]: {message}", path=("source", key))
+
+def source_error(key: str, message: str) -> SchemaError:
+    """A `SchemaError` about one key of [source]."""
+    return SchemaError(f"[source]: {message}", path=("source", key))
 
 
 def unheeded(key: str, source: str) -> str:
@@ -175,6 +163,23 @@ def shown(value: object) -> str:
     return str(list(value)) if isinstance(value, tuple) else f'"{value}"'
 
 
+def cell_problems(separator: Any, quote: Any, encoding: Any) -> Iterator[tuple[str, str]]:
+    """What is wrong with how the cells of a CSV file are said to be parted, quoted and encoded: the key, and why."""
+    if separator is not None and not _is_separator(separator):
+        yield (
+            "separator",
+            "separator must be a tab or a printable ASCII character but a quote, as in --separator ';', "
+            f"got {separator!r}.",
+        )
+    if quote is not None and quote not in QUOTES:
+        yield "quote", f"quote must be a double quote, ' or empty, for none, got {quote!r}."
+    if quote and quote == separator:
+        yield "quote", f"quote and separator must differ, got {quote!r} for both."
+    if encoding is not None and canonical_encoding(encoding) not in ENCODINGS:
+        known = ", ".join(sorted(ENCODINGS))
+        yield "encoding", f"encoding must be one of {known}, got {encoding!r}. Convert the file to UTF-8."
+
+
 def canonical_encoding(encoding: object) -> str:
     """The one name of an encoding that may have several; empty if there is none such."""
     try:
@@ -183,7 +188,7 @@ def canonical_encoding(encoding: object) -> str:
         return ""
 
 
-def is_separator(text: object) -> bool:
+def _is_separator(text: object) -> bool:
     """Whether cells may be parted by it: a tab, or a printable ASCII character but a double quote."""
     return (
         isinstance(text, str)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError, SchemaError, nearest
-from kernelease.table.columns.column import MOST_ATOMS, NULL_LABEL, Codes, Column
+from kernelease.table.columns.column import MOST_ATOMS, NULL_LABEL, Codes, Column, is_name
 from kernelease.table.reading import read_numbers
 
 # ---- Cutting a range of legal values into cells.
@@ -71,15 +71,19 @@ class Levels:
 class LaidLevels:
     """Levels 0, 1, …, number − 1 in cells that begin at the levels of `first`: 0, and others in rising order.
 
-    `points` is 1 where the first and the last level are points.
+    `points` is 1 where the first and the last level are points. Where levels are `listed`, these are the only ones: a
+    cell each, and nothing between them.
 
     >>> [level.tolist() for level in LaidLevels(9, (0, 4, 5)).bounds()]
     [[0, 4, 5], [3, 4, 8]]
+    >>> [level.tolist() for level in LaidLevels(9, (0, 4, 8), listed=True).bounds()]
+    [[0, 4, 8], [0, 4, 8]]
     """
 
     number: int
     first: tuple[int, ...]
     points: int = 0
+    listed: bool = False
 
     @property
     def cells(self) -> int:
@@ -88,7 +92,7 @@ class LaidLevels:
     def bounds(self) -> tuple[Integers, Integers]:
         """The first and the last level of each cell: (cells,) each."""
         first = np.array(self.first, dtype=np.int64)
-        return first, np.append(first[1:], self.number) - 1
+        return first, first if self.listed else np.append(first[1:], self.number) - 1
 
 
 def log_levels(number: int, most: int, low: Fraction, tick: Fraction) -> LaidLevels:
@@ -106,35 +110,10 @@ def log_levels(number: int, most: int, low: Fraction, tick: Fraction) -> LaidLev
     return LaidLevels(number, (0, *inner, number - 1), points=1)
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class ListedLevels:
-    """Those of the levels 0, 1, …, number − 1 that are listed, in rising order: a cell each, and nothing between them.
-
-    >>> [level.tolist() for level in ListedLevels(9, (0, 4, 8)).bounds()]
-    [[0, 4, 8], [0, 4, 8]]
-    """
-
-    number: int
-    listed: tuple[int, ...]
-
-    points: ClassVar[int] = 0
-    """0: all are points."""
-
-    @property
-    def cells(self) -> int:
-        return len(self.listed)
-
-    def bounds(self) -> tuple[Integers, Integers]:
-        """The level of each cell, twice: (cells,) each."""
-        listed = np.array(self.listed, dtype=np.int64)
-        return listed, listed
+AnyLevels: TypeAlias = Levels | LaidLevels
 
 
-AnyLevels: TypeAlias = Levels | LaidLevels | ListedLevels
-
-
-def levels_of(low: Fraction, high: Fraction, tick: Fraction, most: int, scale: str) -> Levels | LaidLevels:
+def levels_of(low: Fraction, high: Fraction, tick: Fraction, most: int, scale: str) -> AnyLevels:
     """The values low, low + tick, … ≤ high in at most `most` cells, equal ones or, for "log", ones that widen."""
     levels = Levels(int((high - low) // tick) + 1, most)
     return levels if scale == "linear" or levels.number <= most else log_levels(levels.number, most, low, tick)
@@ -351,11 +330,6 @@ class Celled(Column):
         """NULL, else the cell of `default`, else the lowest cell."""
         return self.cell_count if self.nullable else self._default_code
 
-    @property
-    def unknown(self) -> int:
-        """As for a missing cell: a number or date that can't be read is not there."""
-        return self.missing
-
     @abstractmethod
     def edges(self) -> Floats:
         """Where the cells begin, and where the last one ends: (cell_count + 1,)."""
@@ -394,7 +368,10 @@ class Celled(Column):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ticked(Celled):
-    """A number: its legal values can be counted, and its cells may follow from noisy counts of them."""
+    """A number: its legal values can be counted, and its cells may follow from noisy counts of them.
+
+    `minus` names a column of the schema that is taken off, row by row: what is read is how far apart the two are.
+    """
 
     @abstractmethod
     def level_of(self, numbers: Floats) -> Integers:
@@ -403,6 +380,21 @@ class Ticked(Celled):
     @abstractmethod
     def laid(self, grid: Fraction, texture: Texture) -> Self:
         """The same column in cells of the multiples of a grid; a `ParameterError` where it can't be laid so."""
+
+    @property
+    def released(self) -> Column:
+        changes: dict[str, Any] = {"source": None, "minus": None}
+        return replace(self, **changes)
+
+    def _check_minus(self) -> None:
+        if (minus := self._given("minus")) is None:
+            return
+        if not is_name(minus):
+            raise self.error("minus", f"minus must be the name of a column of the schema, got {minus!r}.")
+        if self.source is None:
+            raise self.error(
+                "minus", f"minus needs from, the column of the source that {minus!r} is taken off. Add it."
+            )
 
     @property
     def fallback(self) -> float:
@@ -427,20 +419,24 @@ class Stepped(Celled):
 
     _scale: ClassVar[float] = 1.0
 
-    @property
     @abstractmethod
-    def low(self) -> int:
-        """`min` in ticks."""
+    def _in_ticks(self, value: Any) -> int:
+        """A declared value, `min`, `max` or `default`, in ticks."""
 
     @property
-    @abstractmethod
-    def high(self) -> int:
-        """`max` in ticks."""
-
-    @property
-    @abstractmethod
     def tick(self) -> int:
         """`resolution` in ticks: legal values are low, low + tick, … ≤ high."""
+        return int(self._given("resolution"))
+
+    @property
+    def low(self) -> int:
+        """`min` in ticks."""
+        return self._in_ticks(self._given("min"))
+
+    @property
+    def high(self) -> int:
+        """`max` in ticks."""
+        return self._in_ticks(self._given("max"))
 
     @property
     def levels(self) -> AnyLevels:
@@ -456,7 +452,11 @@ class Stepped(Celled):
     def starts(self) -> Integers:
         """The first tick of each cell but the first: of listed values, from which on each is the nearest."""
         first, last = self.bounds()
-        return (last[:-1] + first[1:] + 1) // 2 if isinstance(self.levels, ListedLevels) else first[1:]
+        return (last[:-1] + first[1:] + 1) // 2 if self._listed else first[1:]
+
+    @property
+    def _listed(self) -> bool:
+        return isinstance(self.levels, LaidLevels) and self.levels.listed
 
     @property
     def even(self) -> bool:
@@ -491,14 +491,9 @@ class Stepped(Celled):
         return self.low + (self.levels.number - 1) * self.tick
 
     @property
-    @abstractmethod
-    def _default_tick(self) -> int | None:
-        """`default` in ticks."""
-
-    @property
     def _default_code(self) -> int:
-        tick = self._default_tick
-        return 0 if tick is None else int(self._codes(np.array([tick]))[0])
+        default = self._given("default")
+        return 0 if default is None else int(self._codes(np.array([self._in_ticks(default)]))[0])
 
     @abstractmethod
     def _text(self, tick: int) -> str:
@@ -541,7 +536,7 @@ class Stepped(Celled):
         """Whether each is a whole number of `tick` from `low`, and at most `high`; or is listed, where values are."""
         kind = pa.int32() if pa.types.is_date32(values.type) else pa.int64()
         ticks = values.drop_null().cast(kind).to_numpy().astype(np.int64)
-        if isinstance(self.levels, ListedLevels):
+        if self._listed:
             return bool(np.isin(ticks, self.bounds()[0]).all())
         return bool(np.all((ticks >= self.low) & (ticks <= self.top) & ((ticks - self.low) % self.tick == 0)))
 
@@ -577,7 +572,6 @@ class Comb(Column):
     tag: ClassVar[str] = "comb"
     family: ClassVar[str] = "category"
     ordered: ClassVar[bool] = False
-    _size_key: ClassVar[str] = "type"
     arrow_type: ClassVar[pa.DataType] = pa.int64()
 
     def _check(self) -> None:
@@ -606,18 +600,11 @@ class Comb(Column):
             return self.present
         return int(self._codes(np.array([self.of.fallback]))[0])
 
-    @property
-    def unknown(self) -> int:
-        return self.missing
-
     def labels(self) -> tuple[str, ...]:
         """The stretch, and the grid in legal values."""
         named = [str(grid) for grid in self.grids] + ["other"]
         every = tuple(f"{stretch + 1}: {name}" for stretch in range(max(self.stretches)) for name in named)
         return ("left out", *every, *(("NULL",) * self.of.nullable))
-
-    def centres(self) -> Floats:
-        return np.full(self.size, np.nan)
 
     def _codes(self, numbers: Floats) -> Codes:
         value = self.of.level_of(numbers) + self.of.phase

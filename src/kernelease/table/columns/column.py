@@ -1,7 +1,7 @@
 """What every column is: a finite list of atoms, and the way to them and back."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -42,6 +42,8 @@ class Column(ABC):
     """Columns of one family can be compared in a constraint."""
     most_atoms: ClassVar[int] = MOST_ATOMS
     """The limit of its size."""
+    _size_key: ClassVar[str] = "type"
+    """The key to blame when there are too many atoms."""
 
     def __post_init__(self) -> None:
         if not is_name(self._given("name")):
@@ -67,6 +69,11 @@ class Column(ABC):
     def source_name(self) -> str:
         return self.name if self.source is None else self.source
 
+    @property
+    def released(self) -> "Column":
+        """The same column as released and public rows have it: under its own name, and as it is."""
+        return replace(self, source=None)
+
     def _given(self, key: str) -> Any:
         """A field before it was checked: a file may say anything."""
         return getattr(self, key)
@@ -74,11 +81,6 @@ class Column(ABC):
     @abstractmethod
     def _check(self) -> None:
         """Validate the fields, or raise `self.error`."""
-
-    @property
-    @abstractmethod
-    def _size_key(self) -> str:
-        """The key to blame when there are too many atoms."""
 
     @property
     @abstractmethod
@@ -101,17 +103,17 @@ class Column(ABC):
         """The code of a cell that is absent: null, NaN, an empty text that is not declared."""
 
     @property
-    @abstractmethod
     def unknown(self) -> int:
-        """The code of a cell that holds something undeclared or unparsable."""
+        """The code of a cell that holds something undeclared or unparsable: by default, that of an absent one."""
+        return self.missing
 
     @abstractmethod
     def labels(self) -> tuple[str, ...]:
         """One human-readable label per atom."""
 
-    @abstractmethod
     def centres(self) -> Floats:
         """A number for each atom, for statistics; NaN for atoms that have none: (size,)."""
+        return np.full(self.size, np.nan)
 
     @property
     def in_order(self) -> int:

@@ -146,9 +146,6 @@ class Listed(Column):
         other = (str(self.other_label),) * self._has_other
         return tuple(str(value) for value in self.vocabulary) + other + (NULL_LABEL,) * self.nullable
 
-    def centres(self) -> Floats:
-        return np.full(self.size, np.nan)
-
     def _encode(self, array: pa.Array) -> Codes:
         kind = array.type
         if is_text(kind):
@@ -406,7 +403,6 @@ class Boolean(Column):
     tag: ClassVar[str] = "boolean"
     ordered: ClassVar[bool] = False
     family: ClassVar[str] = "boolean"
-    _size_key: ClassVar[str] = "type"
     arrow_type: ClassVar[pa.DataType] = pa.bool_()
 
     def _check(self) -> None:
@@ -420,10 +416,6 @@ class Boolean(Column):
     @property
     def missing(self) -> int:
         return 2 if self.nullable else int(bool(self.default))
-
-    @property
-    def unknown(self) -> int:
-        return self.missing
 
     def labels(self) -> tuple[str, ...]:
         return ("false", "true") + (NULL_LABEL,) * self.nullable

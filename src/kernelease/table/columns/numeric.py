@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, ClassVar, TypeAlias, final
+from typing import Any, ClassVar, Self, TypeAlias, final
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,6 @@ from kernelease.table.columns.cells import (
     AnyLevels,
     LaidLevels,
     Levels,
-    ListedLevels,
     Stepped,
     Texture,
     Ticked,
@@ -38,23 +37,7 @@ from kernelease.table.reading import (
     read_numbers,
 )
 
-# ---- Numbers as comparisons take them.
-
-
-def number_keys(array: Any) -> Any:
-    """Numbers as float64, NULL for NaN: what comparisons take."""
-    numbers = array.cast(pa.float64(), safe=False)  # integers beyond 2⁵³ are rounded, not refused
-    return pc.if_else(pc.is_nan(numbers), pa.scalar(None, pa.float64()), numbers)
-
-
-def number_key(column: Column, literal: object) -> float:
-    """A number among these, or a `SchemaError` that says what is expected."""
-    if isinstance(literal, bool) or not isinstance(literal, int | float):
-        raise column.error("type", f"holds numbers and can't be compared with {literal!r}.")
-    try:
-        return float(literal)
-    except OverflowError:  # an integer of more than 308 digits is beyond every cell
-        return math.inf if literal > 0 else -math.inf
+LARGEST_INTEGER = 2**53  # up to here a float64 is exact, so integers that arrive as floats or text lose nothing
 
 
 def is_finite(value: object) -> bool:
@@ -62,15 +45,40 @@ def is_finite(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST
 
 
-# ---- Integers and numbers.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Numeric(Ticked):
+    """What integers and numbers share: how they are compared, and laid in cells that follow from noisy counts."""
 
+    family: ClassVar[str] = "number"
 
-LARGEST_INTEGER = 2**53  # up to here a float64 is exact, so integers that arrive as floats or text lose nothing
+    def keys(self, array: Any) -> Any:
+        """Numbers as float64, NULL for NaN."""
+        numbers = array.cast(pa.float64(), safe=False)  # integers beyond 2⁵³ are rounded, not refused
+        return pc.if_else(pc.is_nan(numbers), pa.scalar(None, pa.float64()), numbers)
+
+    def key(self, literal: object) -> float:
+        if isinstance(literal, bool) or not isinstance(literal, int | float):
+            raise self.error("type", f"holds numbers and can't be compared with {literal!r}.")
+        try:
+            return float(literal)
+        except OverflowError:  # an integer of more than 308 digits is beyond every cell
+            return math.inf if literal > 0 else -math.inf
+
+    def laid(self, grid: Fraction, texture: Texture) -> Self:
+        declared = ticked(self)
+        if declared is None:
+            raise ParameterError(f"column {self.name!r} was laid, and should not have been.")
+        found = on_grid(declared, grid)
+        if found is None or (grid / spacing_of(declared)).denominator != 1 or texture.first[-1] >= found.levels.number:
+            raise ParameterError(f"column {self.name!r} was laid beyond its legal values.")
+        looked = replace(found, texture=replace(texture, looked=declared.levels.number > FEW))
+        assert isinstance(looked, type(self))
+        return looked
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Integer(Ticked, Stepped):
+class Integer(_Numeric, Stepped):
     """Whole numbers from `min` to `max`, `resolution` apart.
 
     Up to 256 legal values, or `cells`, have an atom each; of more, `min` and `max` have one, and equal cells cover
@@ -94,9 +102,9 @@ class Integer(Ticked, Stepped):
     values: tuple[int, ...] | None = None
     scale: str = "linear"
     default: int | None = None
+    minus: str | None = None
 
     tag: ClassVar[str] = "integer"
-    family: ClassVar[str] = "number"
     arrow_type: ClassVar[pa.DataType] = pa.int64()
 
     def _check(self) -> None:
@@ -118,32 +126,20 @@ class Integer(Ticked, Stepped):
         self._check_values()
         self._check_scale(self.min, self.resolution)
         self._check_default(self.min, self.max)
+        self._check_minus()
 
     @property
     def levels(self) -> AnyLevels:
         if self.texture is not None:
             return LaidLevels((self.max - self.min) // self.resolution + 1, self.texture.first)
         if self.values is not None:
-            return ListedLevels(self.max - self.min + 1, tuple(value - self.min for value in self.values))
+            return LaidLevels(self.max - self.min + 1, tuple(value - self.min for value in self.values), listed=True)
         return levels_of(
             Fraction(self.min), Fraction(self.max), Fraction(self.resolution), self._most_cells, self.scale
         )
 
-    @property
-    def low(self) -> int:
-        return self.min
-
-    @property
-    def high(self) -> int:
-        return self.max
-
-    @property
-    def tick(self) -> int:
-        return self.resolution
-
-    @property
-    def _default_tick(self) -> int | None:
-        return self.default
+    def _in_ticks(self, value: int) -> int:
+        return value
 
     def _text(self, tick: int) -> str:
         return str(tick)
@@ -168,21 +164,10 @@ class Integer(Ticked, Stepped):
         np.copyto(codes, self.unknown, where=absent)
         return codes
 
-    def laid(self, grid: Fraction, texture: Texture) -> "Integer":
-        found = _laid(self, grid, texture)
-        assert isinstance(found, Integer)
-        return found
-
-    def keys(self, array: pa.Array) -> pa.Array:
-        return number_keys(array)
-
-    def key(self, literal: object) -> float:
-        return number_key(self, literal)
-
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Number(Ticked):
+class Number(_Numeric):
     """Numbers from `min` to `max`, in at most 256 cells, or `cells`.
 
     The code of x is defined by these float64 operations, each rounded once as IEEE 754 says, so that every engine
@@ -224,9 +209,9 @@ class Number(Ticked):
     values: tuple[float, ...] | None = None
     scale: str = "linear"
     default: float | None = None
+    minus: str | None = None
 
     tag: ClassVar[str] = "number"
-    family: ClassVar[str] = "number"
     arrow_type: ClassVar[pa.DataType] = pa.float64()
 
     def _check(self) -> None:
@@ -249,6 +234,7 @@ class Number(Ticked):
         self._check_resolution()
         self._check_scale(self.min, self.spacing)
         self._check_default(self.min, self.max)
+        self._check_minus()
         if not self._distinguishable():
             raise self.error("max", "the cells are narrower than float64 can tell apart here. Declare fewer cells.")
 
@@ -326,7 +312,7 @@ class Number(Ticked):
         if self.texture is not None:
             return LaidLevels(self._number_of_levels, self.texture.first)
         if self.values is not None:
-            return ListedLevels(self._number_of_levels, _listed(self.values, self.spacing or 1.0))
+            return LaidLevels(self._number_of_levels, _steps(self.values, self.spacing or 1.0), listed=True)
         low, high, spacing = (fraction(x) for x in (self.min, self.max, self.spacing or 1.0))
         return levels_of(low, high, spacing, self._most_cells, self.scale)
 
@@ -491,27 +477,18 @@ class Number(Ticked):
         written = np.where(np.diff(edges)[cells] > 0.0, printed(numbers, self._digits[cells]), edges[cells])
         return bool(np.all(_same_bits(written, numbers) | _same_bits(self._middles()[cells], numbers)))
 
-    def laid(self, grid: Fraction, texture: Texture) -> "Number":
-        found = _laid(self, grid, texture)
-        assert isinstance(found, Number)
-        return found
-
-    def keys(self, array: pa.Array) -> pa.Array:
-        return number_keys(array)
-
-    def key(self, literal: object) -> float:
-        return number_key(self, literal)
-
 
 @lru_cache(maxsize=256)
 def _halfways(low: float, spacing: float, levels: tuple[int, ...]) -> tuple[float, ...]:
     """The numbers from which on low + level · spacing is the nearest legal value, up to rounding."""
     least, step = fraction(low), fraction(spacing)
-    return tuple(float(least + step * (2 * level - 1) / 2) for level in levels)
+    below, each = 2 * least.numerator * step.denominator, step.numerator * least.denominator
+    whole = 2 * least.denominator * step.denominator  # integers are divided without error but for the last rounding
+    return tuple((below + each * (2 * level - 1)) / whole for level in levels)
 
 
 @lru_cache(maxsize=256)
-def _listed(values: tuple[float, ...], spacing: float) -> tuple[int, ...]:
+def _steps(values: tuple[float, ...], spacing: float) -> tuple[int, ...]:
     """How many steps each is from the first."""
     low, step = fraction(values[0]), fraction(spacing)
     return tuple(int((fraction(value) - low) / step) for value in values)
@@ -591,14 +568,3 @@ def on_grid(column: Numeric, grid: Fraction) -> Numeric | None:
 def spacing_of(column: Numeric) -> Fraction:
     """The distance of legal values, as it was written."""
     return Fraction(column.resolution) if isinstance(column, Integer) else fraction(column.spacing or 1.0)
-
-
-def _laid(column: Numeric, grid: Fraction, texture: Texture) -> Numeric:
-    """A declared column, laid in cells of the multiples of a grid; a `ParameterError` where it can't be."""
-    declared = ticked(column)
-    if declared is None:
-        raise ParameterError(f"column {column.name!r} was laid, and should not have been.")
-    found = on_grid(declared, grid)
-    if found is None or (grid / spacing_of(declared)).denominator != 1 or texture.first[-1] >= found.levels.number:
-        raise ParameterError(f"column {column.name!r} was laid beyond its legal values.")
-    return replace(found, texture=replace(texture, looked=declared.levels.number > FEW))

@@ -16,7 +16,7 @@ COLUMN_TYPES: Mapping[str, type[Column]] = {
 _UNDECLARED = ("name", "texture")  # the header says the one, and noisy counts the other
 _KEYS = {"source": "from"}  # where a field can't be called as in the file: `from` is a word of Python
 _ORDER = (
-    *("type", "from", "min", "max", "resolution", "decimals", "scale", "cells"),
+    *("type", "from", "minus", "min", "max", "resolution", "decimals", "scale", "cells"),
     *("values", "prefix", "groups", "max_length", "other", "nullable", "default", "null_when"),
 )
 FILL_IN = "FILL IN"

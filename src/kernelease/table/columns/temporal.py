@@ -96,21 +96,8 @@ class Date(_Temporal):
             raise self.error("resolution", f"resolution must be whole days, 1 to max - min, got {self.resolution!r}.")
         self._check_cells()
 
-    @property
-    def low(self) -> int:
-        return _days(self.min)
-
-    @property
-    def high(self) -> int:
-        return _days(self.max)
-
-    @property
-    def tick(self) -> int:
-        return self.resolution
-
-    @property
-    def _default_tick(self) -> int | None:
-        return None if self.default is None else _days(self.default)
+    def _in_ticks(self, value: datetime.date) -> int:
+        return (value - _EPOCH.date()).days
 
     def _text(self, tick: int) -> str:
         return str(np.datetime64(tick, "D"))
@@ -168,20 +155,12 @@ class Datetime(_Temporal):
         return pa.timestamp("us", tz="UTC" if _zoned(self.min) else None)
 
     @property
-    def low(self) -> int:
-        return _microseconds(self.min)
-
-    @property
-    def high(self) -> int:
-        return _microseconds(self.max)
-
-    @property
     def tick(self) -> int:
         return int(self._micros)
 
-    @property
-    def _default_tick(self) -> int | None:
-        return None if self.default is None else _microseconds(self.default)
+    def _in_ticks(self, value: datetime.datetime) -> int:
+        elapsed = value.replace(tzinfo=None) - _EPOCH - (value.utcoffset() or datetime.timedelta())
+        return elapsed // datetime.timedelta(microseconds=1)
 
     def _text(self, tick: int) -> str:
         instant = np.datetime64(tick, "us")  # a zone may carry it past the years 1 and 9999, which datetime can't hold
@@ -203,12 +182,3 @@ def _read(kind: type[Moment], value: object) -> Moment | None:
 
 def _zoned(moment: datetime.datetime) -> bool:
     return moment.utcoffset() is not None
-
-
-def _days(date: datetime.date) -> int:
-    return (date - _EPOCH.date()).days
-
-
-def _microseconds(moment: datetime.datetime) -> int:
-    elapsed = moment.replace(tzinfo=None) - _EPOCH - (moment.utcoffset() or datetime.timedelta())
-    return elapsed // datetime.timedelta(microseconds=1)
