@@ -19,6 +19,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
@@ -123,6 +124,47 @@ def few() -> tuple[pa.Table, str]:
     return table, '[table]\nneighbours = "add-remove"\n' + text
 
 
+STAY = """[columns.stay]
+type = "integer"
+from = "discharged"
+minus = "admitted"
+min = 0
+max = 120
+[columns.discharged]
+type = "date"
+computed = "admitted + stay"
+"""
+ALONE = '[columns.discharged]\ntype = "date"\nmin = 2019-01-01\nmax = 2023-12-31\n'
+
+
+def stays(discharged: str = STAY) -> tuple[pa.Table, str]:
+    """Stays of some days in a table of five years, whose cost follows from their length."""
+    g = np.random.default_rng(4)
+    admitted, days = np.datetime64("2019-01-01") + g.integers(0, 1_500, ROWS), g.geometric(0.1, ROWS) - 1
+    cost = np.round(200 + 150 * days + np.exp(g.normal(5.0, 1.0, ROWS)), 2)
+    table = pa.table({"admitted": admitted, "discharged": admitted + days, "cost": cost})
+    table = table.append_column("age", pa.array(g.integers(18, 95, ROWS)))
+    text = f"""[table]
+neighbours = "add-remove"
+constraints = ["admitted <= discharged"]
+[columns.admitted]
+type = "date"
+min = 2019-01-01
+max = 2023-12-31
+{discharged}
+[columns.cost]
+type = "number"
+min = 0
+max = 30_000
+decimals = 2
+[columns.age]
+type = "integer"
+min = 0
+max = 110
+"""
+    return table, text
+
+
 def _categories(columns: dict[str, np.ndarray]) -> tuple[pa.Table, str]:
     table = pa.table({name: pa.array([f"{name}{value:03d}" for value in own]) for name, own in columns.items()})
     text = "".join(
@@ -137,8 +179,9 @@ def _categories(columns: dict[str, np.ndarray]) -> tuple[pa.Table, str]:
 
 
 def numbers(table: pa.Table, name: str) -> np.ndarray:
-    """The numbers of a column, without NULL."""
-    return table.column(name).drop_null().to_numpy().astype(np.float64)
+    """The numbers of a column, without NULL; of dates, days."""
+    found = table.column(name).drop_null()
+    return (found.cast(pa.int32()) if pa.types.is_date(found.type) else found).to_numpy().astype(np.float64)
 
 
 def on_grid(values: np.ndarray, grid: float) -> float:
@@ -182,6 +225,20 @@ def of_few(real: pa.Table, made: pa.Table) -> Iterator[tuple[Asked, float]]:
     for first, second in (("v0", "v1"), ("v2", "v3")):
         want, got = (np.corrcoef(numbers(t, first), numbers(t, second))[0, 1] for t in (real, made))
         yield Asked(name=f"{first} × {second}: correlation over the real one", least=0.5), float(got / want)
+
+
+def of_stays(real: pa.Table, made: pa.Table) -> Iterator[tuple[Asked, float]]:
+    """How long stays are, and whether their cost follows from it."""
+
+    def days(table: pa.Table) -> np.ndarray:
+        return numbers(table, "discharged") - numbers(table, "admitted")
+
+    want, got = days(real), days(made)
+    yield Asked(name="days: mean over the real one", of=1.0, within=0.05), float(got.mean() / want.mean())
+    high = float(np.quantile(got, 0.99) / np.quantile(want, 0.99))
+    yield Asked(name="days: 99 % quantile over the real one", of=1.0, within=0.15), high
+    ties = [float(np.corrcoef(days(table), numbers(table, "cost"))[0, 1]) for table in (made, real)]
+    yield Asked(name="days × cost: correlation over the real one", least=0.9), ties[0] / ties[1]
 
 
 def spike(real: pa.Table, made: pa.Table, name: str, value: float) -> Iterator[tuple[Asked, float]]:
@@ -229,6 +286,8 @@ GENERATED: dict[str, tuple[Callable[[], tuple[pa.Table, str]], Look]] = {
     "maps": (maps, of_maps),
     "amounts": (amounts, of_amounts),
     "few": (few, of_few),
+    "stays": (stays, of_stays),
+    "stays by two dates": (partial(stays, ALONE), of_stays),
 }
 NOTHING: Look = lambda real, made: iter(())  # noqa: E731
 

@@ -9,12 +9,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from types import CodeType, FrameType
+from types import CodeType, FrameType, SimpleNamespace
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
 import kernelease as ke
+from kernelease.privacy import noise
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # so that this file runs as a script
 
@@ -63,6 +65,17 @@ max = 2024-12-31T23:59:59
 """
 
 
+@cache
+def seeded_samplers() -> SimpleNamespace:
+    """What stands for OpenDP's samplers, with the laws of their noise."""
+    draws = np.random.default_rng(0)
+    return SimpleNamespace(
+        gaussian=lambda scale: lambda zeros: np.rint(draws.normal(0.0, scale, len(zeros))),
+        laplace=lambda scale: lambda zeros: np.rint(draws.laplace(0.0, scale, len(zeros))),
+        noisy_max=lambda scale: lambda scores: np.argmax(np.array(scores) / scale + draws.gumbel(size=len(scores))),
+    )
+
+
 @dataclass
 class Visits:
     """Every visit of some work to a module of this library: by data, and by calls."""
@@ -77,14 +90,15 @@ class Visits:
     _noisy: bool = False
 
     def of(self, work: Callable[[], Any]) -> "Visits":
-        """Follow some work, on all threads."""
-        threading.setprofile(self._look)
-        sys.setprofile(self._look)
-        try:
-            work()
-        finally:
-            sys.setprofile(None)
-            threading.setprofile(None)  # type: ignore[arg-type]  # None ends it, which the stubs do not know
+        """Follow some work, on all threads, with the same noise each time: how many rounds there are hangs on it."""
+        with mock.patch.object(noise, "samplers", seeded_samplers):
+            threading.setprofile(self._look)
+            sys.setprofile(self._look)
+            try:
+                work()
+            finally:
+                sys.setprofile(None)
+                threading.setprofile(None)  # type: ignore[arg-type]  # None ends it, which the stubs do not know
         return self
 
     def _look(self, frame: FrameType, event: str, result: object) -> None:
@@ -167,6 +181,10 @@ def visits_of_a_vector() -> Visits:
         return Visits().of(lambda: work("second"))
 
 
+def stub_lines() -> int:
+    return sum(len(path.read_text(encoding="utf-8").splitlines()) for path in ROOT.rglob("*.pyi"))
+
+
 def lines(modules: set[str]) -> int:
     """Of these modules, docstrings and comments included."""
     return sum(len(MODULES[module].read_text(encoding="utf-8").splitlines()) for module in modules)
@@ -200,7 +218,8 @@ def public_methods() -> int:
 def one_importer() -> int:
     """Modules that one other alone imports, whenever: most of them are paragraphs of that one."""
     readers: dict[str, set[str]] = {}
-    for module, path in MODULES.items():
+    stubs = {f"{path.parent.relative_to(ROOT)}, stub": path for path in ROOT.rglob("*.pyi")}
+    for module, path in {**MODULES, **stubs}.items():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("kernelease."):
                 readers.setdefault(node.module.removeprefix("kernelease."), set()).add(module)
@@ -217,7 +236,7 @@ def table() -> str:
         "modules that run in its release / changes of package": f"{len(row.run)} / {row.call_switches:,}",
         "modules that a vector is given to / switches of package": f"{len(vector.given)} / {vector.data_switches:,}",
         "modules that run in its release / changes of package ": f"{len(vector.run)} / {vector.call_switches:,}",
-        "modules, lines of src": f"{len(MODULES)}, {lines(set(MODULES)):,}",
+        "modules, lines of src, with the stubs of packages": f"{len(MODULES)}, {lines(set(MODULES)) + stub_lines():,}",
         "modules with one importer": f"{one_importer()}",
         "lines of the barrier": f"{lines(barrier()):,}",
         "lines of the functions that a CSV release runs up to the noise": f"{lines_of_functions(functions):,}",

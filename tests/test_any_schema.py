@@ -11,8 +11,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, reject, settings
-from hypothesis import strategies as st
+from hypothesis import given, reject, settings, strategies as st
 
 import kernelease as ke
 from kernelease.errors import SchemaError
@@ -43,12 +42,18 @@ COLUMNS = {  # what each column may be declared as
         )
     ),
     "member": ('type = "boolean"',),
+    "stay": (
+        'type = "integer"\nfrom = "left"\nminus = "seen"\nmin = 0\nmax = 90000\nnullable = true',
+        'type = "number"\nfrom = "left"\nminus = "seen"\nmin = 0\nmax = 9000\nresolution = 60\nnullable = true',
+    ),
 }
+MINUS = {"stay": "seen"}  # what is taken off where rows are read
 DERIVED = {
     "adult": 'type = "boolean"\ncomputed = "age >= 18"',
     "yearly": 'type = "number"\ncomputed = "12 * income"',
     "region": 'type = "category"\ndetermined_by = "town"\nmapping = {a1 = "A", a2 = "A", b1 = "B", b2 = "B"}',
     "year": 'type = "integer"\ncomputed = "year(born)"',
+    "left": 'type = "datetime"\ncomputed = "seen + stay"',
 }
 NULL_WHEN = ("age < 18", "sex == 'm'", "adult == false", "region == 'B'", "not member")
 RULES = ("seen >= born", "age < 100 or income == 0", "score <= 4")
@@ -58,9 +63,10 @@ ANALYSES = ("income ~ age + sex", "mean income by town", "mean score by sex", "i
 @st.composite
 def schemas(draw: st.DrawFn) -> str:
     """A schema with some of everything. What names a column that is not there would be refused, and is left out."""
-    names = draw(st.lists(st.sampled_from(list(COLUMNS)), min_size=2, unique=True))
+    chosen = draw(st.lists(st.sampled_from(list(COLUMNS)), min_size=2, unique=True))
+    names = [*chosen, *(off for name, off in MINUS.items() if name in chosen and off not in chosen)]
     declared = {name: draw(st.sampled_from(COLUMNS[name])) for name in names}
-    needs = {"adult": "age", "yearly": "income", "region": "town", "year": "born"}
+    needs = {"adult": "age", "yearly": "income", "region": "town", "year": "born", "left": "stay"}
     derived = [name for name, origin in needs.items() if origin in names and draw(st.booleans())]
     known = {*names, *derived}
     for name in draw(st.sets(st.sampled_from(["income", "score", "seen"]))) & known:
@@ -103,6 +109,7 @@ def _table(rows: int) -> pa.Table:
             "town": g.choice(["a1", "a2", "b1", "b2"], rows),
             "born": pa.array(born, type=pa.date32()),
             "seen": pa.array(seen, type=pa.timestamp("us"), mask=g.random(rows) < 0.2),
+            "left": pa.array(seen + (60 * g.geometric(0.02, rows)).astype("timedelta64[s]"), type=pa.timestamp("us")),
             "score": pa.array(np.round(g.normal(size=rows), 2), mask=g.random(rows) < 0.1),
             "member": g.random(rows) < 0.4,
         }

@@ -1,8 +1,7 @@
 """How far a call has come, and how long it will still take, by a clock that the tests turn."""
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from kernelease.progress import SILENT, Course, Repeated, in_words
 

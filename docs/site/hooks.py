@@ -12,6 +12,7 @@ from mkdocs.structure.files import File, Files
 from kernelease.answers.release import load, save
 from kernelease.bundle.signing import load_private_key, make_key
 from kernelease.cli.demo import demo
+from kernelease.cli.screen import Screen
 from kernelease.report.page import report_bundle
 
 _DOCS = Path(__file__).resolve().parent.parent
@@ -24,7 +25,7 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     """The demo's report is made with the site. Its noise is the operating system's: another release each time."""
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         bundle, page = Path("demo-release"), Path("demo.html")
-        demo(out=bundle, quiet=True)
+        demo(out=bundle, screen=Screen(quiet=True))
         save(load(bundle), bundle, key=load_private_key(make_key(Path()).private), overwrite=True)
         report_bundle(bundle, page)
         files.append(File.generated(config, page.name, content=page.read_text(encoding="utf-8")))

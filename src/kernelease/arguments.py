@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from kernelease.errors import ParameterError
 from kernelease.kernels.kernel import Kernel
-from kernelease.ledgers import open_ledger
+from kernelease.ledgers import MemoryLedger, open_ledger
 from kernelease.methods.method import Method
 from kernelease.privacy.accounting import Privacy
 from kernelease.privacy.ledger import Ledger
@@ -134,8 +134,13 @@ def privacy_of(given: PrivacyLike) -> Privacy:
     )
 
 
-def ledger_of(given: LedgerLike, *, subject: Subject, promised: Privacy) -> Ledger:
-    """The ledger itself, or the one in a file, which must be there: a cap is for more than what is `promised` now."""
+def ledger_of(given: LedgerLike | None, *, subject: Subject, promised: Privacy) -> Ledger:
+    """The ledger itself, or the one in a file; for None, one in memory that allows what is `promised` and no more.
+
+    A file must be there: its cap is for more than this one release.
+    """
+    if given is None:
+        return MemoryLedger.for_one(promised, subject)
     if isinstance(given, str | Path):
         return open_ledger(given, subject=subject, promised=promised)
     return given

@@ -1,29 +1,29 @@
 """The front doors of packages: each name that a package offers is loaded when it is first asked for (PEP 562).
 
 What imports a module of a package passes its `__init__`. One that drew in all that the package offers would make the
-refusal of a mistyped option wait for every method there is.
+refusal of a mistyped option wait for every method there is. So a package lists its names once, in the stub
+`__init__.pyi` that type checkers read, and its front door is made of that list.
 """
 
+import ast
 import importlib
 import importlib.util
+import pkgutil
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from kernelease.errors import closest
 
 
-def front_door(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """The functions `__getattr__` and `__dir__` of a package.
+def front_door(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """The functions `__getattr__` and `__dir__` of a package, and its `__all__`.
 
-    `homes` has, for each module that defines something on offer, the names, with blanks between them. The module is
-    named from the package: `"accounting": "Loss Privacy"`. A module that is on offer itself is its own home.
-
-    >>> look_up, _ = front_door("kernelease", {"seeds": "PublicSeed", "errors": "ParameterError PrivacyError"})
-    >>> look_up("PublicSeed")(7)
-    PublicSeed(value=7)
+    >>> look_up, _, offered = front_door("kernelease.privacy")
+    >>> look_up("Loss").__module__, "Loss" in offered
+    ('kernelease.privacy.accounting', True)
     """
-    home_of = {name: module for module, names in homes.items() for name in names.split()}
+    home_of = _listed(package)
 
     def hint(name: str) -> str:
         """Where a name is that a package inside offers, or which one was meant.
@@ -32,7 +32,7 @@ def front_door(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], 
         """
         if name.startswith("_") or importlib.util.find_spec(f"{package}.{name}") is not None:
             return ""
-        inside = (one for one, home in home_of.items() if one == home)
+        inside = (one for one, home in home_of.items() if home == package)
         offered = (one for one in inside if name in dir(importlib.import_module(f"{package}.{one}")))
         where = next(offered, None)
         near = closest(name, home_of, 0.7)
@@ -42,9 +42,17 @@ def front_door(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], 
     def look_up(name: str) -> Any:
         if name not in home_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}.{hint(name)}")
-        home = importlib.import_module(f"{package}.{home_of[name]}")
-        found = home if name == home_of[name] else getattr(home, name)
+        inside = home_of[name] == package
+        home = importlib.import_module(f"{package}.{name}" if inside else home_of[name])
+        found = home if inside else getattr(home, name)
         setattr(sys.modules[package], name, found)  # next time it is there
         return found
 
-    return look_up, lambda: list(sys.modules[package].__all__)
+    return look_up, lambda: sorted(home_of), sorted(home_of)
+
+
+def _listed(package: str) -> dict[str, str]:
+    """The names in a package's stub, each with the module that it is imported from: the package, where it is one."""
+    stub = ast.parse(pkgutil.get_data(package, "__init__.pyi") or b"")
+    imports = [line for line in stub.body if isinstance(line, ast.ImportFrom)]
+    return {alias.name: str(line.module) for line in imports for alias in line.names}

@@ -504,16 +504,14 @@ class NewLedger:
 
     def charge(self, charge: Charge) -> Receipt:
         """Make the file, or open the one that another process has made meanwhile; then enter the charge."""
-        return self._file().charge(charge)
+        if os.path.lexists(self.path):
+            return _opened(self.path, self.subject).charge(charge)
+        subject = self.subject
+        return LedgerFile.create(self.path, dataset=subject.dataset, cap=self.cap, unit=subject.unit).charge(charge)
 
     def spent(self) -> Loss:
         """What the file says, once there is one."""
         return LedgerFile.open(self.path).spent() if os.path.lexists(self.path) else Loss()
-
-    def _file(self) -> LedgerFile:
-        if os.path.lexists(self.path):
-            return _opened(self.path, self.subject)
-        return LedgerFile.create(self.path, dataset=self.subject.dataset, cap=self.cap, unit=self.subject.unit)
 
 
 def open_ledger(path: str | Path, *, subject: Subject, promised: Privacy, cap: Privacy | None = None) -> Ledger:

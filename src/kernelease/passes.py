@@ -9,7 +9,7 @@ import math
 import shutil
 import tempfile
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -99,12 +99,8 @@ def _number_of_cells(columns: Iterable[int], sizes: tuple[int, ...]) -> int:
 
 def _best_addition(group: set[int], sizes: tuple[int, ...], left: set[frozenset[int]], largest: int) -> int | None:
     room = largest // _number_of_cells(group, sizes)
-    missing = [columns - group for columns in left if len(columns - group) == 1]
-    gains = {
-        column: sum(column in rest for rest in missing)
-        for column in {column for rest in missing for column in rest}
-        if sizes[column] <= room
-    }
+    missing = [columns - group for columns in left]
+    gains = Counter(column for rest in missing if len(rest) == 1 for column in rest if sizes[column] <= room)
     return max(gains, key=lambda column: (gains[column], -column), default=None)
 
 

@@ -7,10 +7,12 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, unique
+from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast, final
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from kernelease.analysis.comparisons.tables import MarginalErrors, marginal_errors
 from kernelease.answers.promises import promised_widths
@@ -27,7 +29,6 @@ from kernelease.kernels.discrete import Kronecker
 from kernelease.kernels.dot_product import UNDECLARED, LabelledSphere
 from kernelease.kernels.kernel import Kernel, as_rows
 from kernelease.kernels.numeric import ShiftInvariant
-from kernelease.ledgers import MemoryLedger
 from kernelease.machine import cores
 from kernelease.methods.adaptive import Adaptive
 from kernelease.methods.bags import Bags
@@ -36,8 +37,7 @@ from kernelease.methods.interactions.interactions import Interactions, count_noi
 from kernelease.methods.interactions.rounds import Reserve
 from kernelease.methods.method import Context, Method, warn_if_weak
 from kernelease.methods.paper import Subspace
-from kernelease.methods.plan import Plan, Promise, plan_tables
-from kernelease.methods.plan import plan as plan_table
+from kernelease.methods.plan import Plan, Promise, plan as plan_table, plan_tables
 from kernelease.noises import SeededNoise
 from kernelease.privacy.accounting import Privacy
 from kernelease.privacy.noise import SystemNoise
@@ -48,7 +48,7 @@ from kernelease.relational.schema import Tables
 from kernelease.seeds import PublicSeed
 from kernelease.sources.opening import is_spark_frame
 from kernelease.sources.partitioned import Partitioned
-from kernelease.sources.private_rows import private_table, private_tables, private_vectors
+from kernelease.sources.private_rows import labelled_vectors, private_table, private_tables, private_vectors
 from kernelease.table.columns.column import Column
 from kernelease.table.domain import Domain
 from kernelease.table.domains import TableDomain, decode_lawfully, vector_domain
@@ -277,13 +277,8 @@ def _request(
     rows: PrivateRows, method: Method, order: Order, domain: Domain, promised: Privacy, subject: Subject
 ) -> _Request:
     source = SystemNoise() if order.noise is None else order.noise
-    books = Watched(
-        MemoryLedger.for_one(promised, subject)
-        if order.ledger is None
-        else ledger_of(order.ledger, subject=subject, promised=promised),
-        source,
-        given=order.ledger is not None,
-    )
+    ledger = ledger_of(order.ledger, subject=subject, promised=promised)
+    books = Watched(ledger, source, given=order.ledger is not None)
     context = Context(
         domain=domain,
         privacy=promised,
@@ -429,7 +424,7 @@ def _as_noisy(expected: Plan, reserve: Reserve, size: int) -> Privacy:
 @final
 @unique
 class Shape(Enum):
-    """How rows that nobody's are may be distributed; the private ones are about as one of these, or between."""
+    """How made-up rows may be distributed; the private ones are likely to be like one of these, or between two."""
 
     EVEN = "every value as frequent as any other"
     FALLING = "the k-th value 1/k times as frequent as the first"
@@ -450,7 +445,7 @@ class Shape(Enum):
 
 
 def _of_nobody(schema: Schema, size: int, seed: int, *, shape: Shape, rare: frozenset[str] = frozenset()) -> pa.Table:
-    """Rows that nobody's are, of a shape as far as rules allow."""
+    """Made-up rows of a shape, as far as the rules allow."""
     generator = PublicSeed(seed).generator("rehearsal")
 
     def column_codes(column: Column) -> Integers:
@@ -492,7 +487,7 @@ def weighting(public: Any, *, schema: Schema, published: bool = False, seed: int
 
 def _row_by_row(schema: Schema) -> Schema:
     """The schema of a public table: each row for itself, columns by the names of the release."""
-    columns = tuple(dataclasses.replace(column, source=None) for column in schema)
+    columns = tuple(column.released for column in schema)
     alone: dict[str, Any] = {"unit": None, "max_rows_per_unit": None, "rows_without_unit": "drop", "source": Written()}
     return dataclasses.replace(schema, columns=columns, **alone)
 
@@ -535,7 +530,10 @@ class _Labels:
             raise ParameterError("labels: vectors with labels have a kernel of their own. Leave schema and kernel out.")
         if isinstance(data, Partitioned) or is_spark_frame(data) or hasattr(data, "__cuda_array_interface__"):
             raise ParameterError("labels: give vectors as an array in memory.")
-        rows = self._rows(data, self.labels, "labels")
+        vectors, own = labelled_vectors(data, self.labels) if isinstance(self.labels, str) else (data, self.labels)
+        if isinstance(vectors, str | Path):
+            raise ParameterError("labels: name the column of the file that holds them, for example labels='topic'.")
+        rows = self._rows(vectors, own, "labels")
         sphere = LabelledSphere(dimension=rows.shape[1] - 1, classes=self.classes)
         if self.public is not None:
             if method is not None:
@@ -545,12 +543,23 @@ class _Labels:
 
     def _rows(self, vectors: Any, labels: Any, name: str) -> Floats:
         cells = as_rows(vectors)
-        column = np.asarray(labels)
+        column = _label_cells(labels)
         if column.ndim != 1 or len(column) != len(cells):  # both are the owner's, and say nothing of one another's rows
             raise ParameterError(f"{name}: needs one label for each row of vectors.")
         codes = Kronecker(values=self.classes).codes(column[:, None])
         known = np.where(codes < len(self.classes), codes.astype(np.float64), UNDECLARED)
         return np.column_stack([finite_numbers(cells), known])
+
+
+def _label_cells(labels: Any) -> NDArray[Any]:
+    """Labels as they are, cell by cell: NumPy would turn all of a list into text for the sake of one that is text."""
+    if hasattr(labels, "__array__") or isinstance(labels, str) or not isinstance(labels, Iterable):
+        return np.asarray(labels)
+    listed = list(labels)
+    cells = np.empty(len(listed), dtype=object)
+    for place, label in enumerate(listed):
+        cells[place] = label
+    return cells
 
 
 def _labels_of(labels: Any, classes: Iterable[Hashable] | None, public: tuple[Any, Any] | None) -> _Labels | None:
@@ -559,7 +568,7 @@ def _labels_of(labels: Any, classes: Iterable[Hashable] | None, public: tuple[An
             raise ParameterError("classes, public: are about vectors with labels. Give labels, or leave them out.")
         return None
     if classes is None:
-        if np.asarray(labels).dtype == np.bool_:
+        if getattr(labels, "dtype", None) == np.bool_:  # of an array: what it may hold, whatever it does
             classes = (False, True)
         else:
             raise ParameterError(

@@ -10,8 +10,7 @@ from contextlib import contextmanager
 from typing import Protocol, final, runtime_checkable
 
 from rich.console import Console, RenderableType
-from rich.progress import Progress as Bars
-from rich.progress import ProgressColumn, SpinnerColumn, Task, TimeElapsedColumn
+from rich.progress import Progress as Bars, ProgressColumn, SpinnerColumn, Task, TimeElapsedColumn
 from rich.progress_bar import ProgressBar
 from rich.text import Text
 
@@ -106,9 +105,9 @@ SETTLED = 5  # steps after which their own time alone says how long the others t
 class Course:
     """A `Progress` that keeps time.
 
-    What is left is what is left of the stage that runs, by the time of its steps where it has any, and the expected
-    seconds of those ahead times a *pace*: the ratio of seconds that stages have taken to those that were expected of
-    them. It is not zero before the end. Where nothing was expected, nothing is said.
+    The time left is that of the running stage, told by its steps where it has any, and that of the stages ahead: their
+    expected seconds times a *pace*, the seconds that past stages took over those that were expected of them. It is
+    not zero before the end. Where nothing was expected, nothing is said.
     """
 
     __slots__ = (
@@ -172,7 +171,7 @@ class Course:
         return self._left_of_stage() + self._pace() * later
 
     def share(self) -> float | None:
-        """How much of the time that it takes in all has passed, from 0 to 1; it never falls. None: nobody knows."""
+        """The part of the whole time that has passed, from 0 to 1, which never falls; None where nobody knows."""
         left, passed = self.left(), self._clock() - self._began
         if left is None:
             return None

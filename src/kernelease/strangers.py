@@ -8,8 +8,7 @@ second with a `ValueError` whose message says what is too much; who calls it kno
 import json
 import re
 import tomllib
-from collections.abc import Iterable
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -100,11 +99,10 @@ def check_depth(value: Any) -> None:
     """
     level: list[Any] = [value]
     for _ in range(DEEPEST + 1):
-        level = [inner for outer in level if isinstance(outer, (dict, list)) for inner in _parts(outer)]
+        nested = (
+            outer.values() if isinstance(outer, dict) else outer for outer in level if isinstance(outer, dict | list)
+        )
+        level = list(chain.from_iterable(nested))
         if not level:
             return
     raise ValueError(f"it is nested more than {DEEPEST} deep")
-
-
-def _parts(value: Any) -> Iterable[Any]:
-    return value.values() if isinstance(value, dict) else value

@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,8 @@ from kernelease.fit.solver import PublishedRows
 from kernelease.kernels import Kronecker, Polynomial
 from kernelease.ledgers import LedgerFile
 from kernelease.pipeline import weighting
+from kernelease.relational.schema import Tables
+from kernelease.table.columns.numeric import Number
 from kernelease.table.written import Records, Written
 
 PRIVACY = ke.Privacy(epsilon=4.0, delta=1e-6)
@@ -205,6 +208,80 @@ def _small_database() -> ke.Release:
     return ke.release(rows, kernel=Kronecker(values=("a", "b", "c")), method=method, privacy=PURE, noise=SteadyNoise())
 
 
+TABLES = """
+[unit]
+table = "homes"
+neighbours = "{neighbours}"
+[tables.homes]
+key = "home"
+[tables.homes.columns.town]
+type = "category"
+values = ["Ulm", "Bonn"]
+[tables.homes.columns.adults]
+aggregate = "count(people, adult = true)"
+max = 2
+[tables.people]
+key = "person"
+parent = "homes"
+foreign_key = "home"
+max_rows = 3
+[tables.people.columns.adult]
+type = "boolean"
+[tables.people.columns.income]
+type = "number"
+min = 0
+max = 1000
+decimals = 1
+[tables.visits]
+parent = ["people", "homes"]
+foreign_key = ["person", "at"]
+owner = "people"
+max_rows = 2
+order = "day"
+[tables.visits.columns.day]
+type = "integer"
+min = 0
+max = 6
+"""
+
+
+def _several(neighbours: str) -> Any:
+    """Homes, their people, and visits to homes."""
+    home, person = np.arange(60), np.arange(120)
+    tables = {
+        "homes": pa.table({"home": home, "town": np.where(home % 3 == 0, "Ulm", "Bonn")}),
+        "people": pa.table(
+            {"home": person // 2, "person": person, "adult": person % 2 == 0, "income": person * 25.0 % 1000}
+        ),
+        "visits": pa.table({"person": person[::2], "at": person[::2] // 2, "day": person[::2] % 7}),
+    }
+    method = ke.Interactions(solver=SOLVER, triples=0)
+    declared = Tables.parse(TABLES.format(neighbours=neighbours))
+    return ke.release(tables, schema=declared, privacy=PRIVACY, method=method, noise=SteadyNoise())
+
+
+def _laid() -> ke.Release:
+    """Numbers whose cells are laid by noisy looks, and that are measured together."""
+    columns = (Number(name="height", min=0.0, max=250.0, decimals=2), Number(name="weight", min=0.0, max=250.0))
+    height = np.round(np.random.default_rng(4).normal(170.0, 10.0, 2000))
+    rows = pa.table({"height": height, "weight": height - 100.0 + np.random.default_rng(5).normal(0.0, 1.0, 2000)})
+    return ke.release(
+        rows,
+        schema=ke.Schema(columns),
+        privacy=PRIVACY,
+        method=ke.Interactions(solver=SOLVER, triples=0),
+        noise=SteadyNoise(),
+    )
+
+
+def _with_classes(public: bool = False) -> ke.Release:
+    rows, labels = vectors(), np.where(vectors()[:, 0] > 0.0, "east", "west")
+    known = (vectors(9), ["east", "west", "west"] * 3) if public else None
+    return ke.release(
+        rows, labels=labels, classes=("east", "west"), public=known, privacy=PRIVACY, rows=40, noise=SteadyNoise()
+    )
+
+
 _MAKERS: dict[str, Callable[[], ke.Release]] = {
     "counts": _table,
     "counts under add-remove": lambda: _table(schema=schema("add-remove")),
@@ -242,6 +319,11 @@ _MAKERS: dict[str, Callable[[], ke.Release]] = {
     "small database": _small_database,
     "weighted rows": lambda: _weighted(schema(), PRIVACY),
     "weighted rows under add-remove": lambda: _weighted(schema("add-remove"), ADD_REMOVE),
+    "several tables": lambda: _several("replace-one"),
+    "several tables under add-remove": lambda: _several("add-remove"),
+    "laid numbers": _laid,
+    "vectors with classes": _with_classes,
+    "vectors with classes and public rows": lambda: _with_classes(public=True),
     "weighted rows, published": lambda: _weighted(schema(table=RULES), PRIVACY, published=True),
 }
 NAMES = tuple(_MAKERS)

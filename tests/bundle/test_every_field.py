@@ -29,7 +29,11 @@ ON_TRUST = {
     "certificate.json:machine": "a kind of machine: digits that it would explain are printed as on trust",
     "certificate.json:seed": "nothing was drawn with it: SmallDatabase has no public randomness",
     "measurements.json:measured.moments.*.measurement.integers": "noise that nobody else saw: no row follows it",
+    "measurements.json:measured.paths.moments.*.measurement.integers": "the same, of several tables",
+    "measurements.json:measured.looks.*.measurement.integers": "the same, of a look that lays nothing otherwise",
+    "measurements.json:measured.paths.looks.*.measurement.integers": "the same, of several tables",
     "schema.json:name": "a name",
+    "schema.json:tables.*.aggregates.*.name": "a name of what no row has",
     "schema.json:rows_without_unit": "how the private rows were read",
     "schema.json:columns.*.default": "how the private rows were read",
     "schema.json:columns.*.other": "how the private rows were read, and a label that no row has",
@@ -40,6 +44,9 @@ ON_TRUST = {
 NOWHERE_ELSE = (  # but in the sums of the bundle's files
     "certificate.json:machine",
     "measurements.json:measured.moments.*.measurement.integers",
+    "measurements.json:measured.paths.moments.*.measurement.integers",
+    "measurements.json:measured.looks.*.measurement.integers",
+    "measurements.json:measured.paths.looks.*.measurement.integers",
 )
 PRIMARY = ("certificate.json", "measurements.json", "schema.json", "fit.json")
 QUICK = 9  # changes of each bundle in a quick run

@@ -7,12 +7,13 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import kernelease as ke
 from kernelease.answers.frames import export_table
-from kernelease.answers.release import contents_of
+from kernelease.answers.release import Release, TablesRelease, contents_of
 from kernelease.bundle.saving import documents, load_measurements, read_contents
 from kernelease.bundle.verify import alike, same_rows
 from kernelease.errors import BundleError, ParameterError
@@ -35,6 +36,10 @@ def wrong(path: Path, key: Ed25519PrivateKey | None, *, refit: bool) -> list[str
     return [found.detail for found in ke.verify(path, trusted_key=trusted, refit=refit) if not found.holds]
 
 
+def _rows(release: Release | TablesRelease) -> list[pa.Table]:
+    return [release.table] if isinstance(release, Release) else [one.rows for one in release.tables.values()]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_it_is_saved_opened_verified_fitted_again_exported_and_asked(
@@ -46,7 +51,7 @@ def test_it_is_saved_opened_verified_fitted_again_exported_and_asked(
     assert wrong(path, key, refit=True) == []
 
     opened = ke.load(path)
-    assert opened.table.equals(release.table)
+    assert all(mine.equals(theirs) for mine, theirs in zip(_rows(opened), _rows(release), strict=True))
     assert opened.certificate == release.certificate
     assert alike(opened.measurements.measured, release.measurements.measured)
     assert str(opened.certificate) == str(release.certificate)
@@ -54,7 +59,9 @@ def test_it_is_saved_opened_verified_fitted_again_exported_and_asked(
     settings = release.settings
     assert settings is not None
     again = load_measurements(path).fit(method=settings.method, seed=settings.seed.value, rows=settings.rows)
-    assert same_rows(again.table, release.table)
+    assert all(same_rows(mine, theirs) for mine, theirs in zip(_rows(again), _rows(release), strict=True))
+    if not isinstance(opened, Release):
+        return  # several tables are exported and asked in tests/relational
 
     assert export_table(opened.table, tmp_path / "rows.csv").stat().st_size > 0
     assert opened.to_pandas().shape == (release.table.num_rows, release.table.num_columns)

@@ -1,7 +1,10 @@
 """What a stranger wrote into a bundle, with sums that fit: each field must be of its type, and all of one whole."""
 
+import contextlib
+import copy
 import json
-from collections.abc import Callable
+import random
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,16 +13,17 @@ import pyarrow as pa
 import pytest
 
 import kernelease as ke
-from kernelease.answers.release import load
+from kernelease.answers.release import contents_of, load
 from kernelease.bundle.codec import conforms, from_json, to_json
 from kernelease.bundle.container import SEALS, read_bundle, write_bundle
-from kernelease.bundle.saving import load_measurements
-from kernelease.errors import BundleError
+from kernelease.bundle.saving import documents, load_measurements, read_contents
+from kernelease.errors import BundleError, KerneleaseError
 from kernelease.features import KarKarnick
 from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.kernels import DotProduct
 from kernelease.seeds import PublicSeed
 from kernelease.table import Schema
+from tests.bundle.every_bundle import honest
 
 SCHEMA = ke.Schema.parse("""
 [columns.age]
@@ -220,3 +224,30 @@ def test_integers_beyond_every_float_are_out_of_range_not_an_error() -> None:
     column = Schema.parse('[columns.age]\ntype = "integer"\nmin = 0\nmax = 99\n').column("age")
     keys = column.keys(pa.chunked_array([pa.array([2**60 + 1, 7, None], pa.int64())]))
     assert keys.to_pylist() == [float(2**60), 7.0, None]
+
+
+def _paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The places of a document, of long lists the first three."""
+    inside = value.items() if isinstance(value, dict) else enumerate(value[:3]) if isinstance(value, list) else ()
+    for key, item in inside:
+        yield (*path, key)
+        yield from _paths(item, (*path, key))
+
+
+OTHERS = (None, -1, 1.5, "", "x" * 5000, True, [], {}, ["x"], [[1]], {"x": 1}, {"": None}, 10**30)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["several tables", "laid numbers", "vectors with classes"])
+@pytest.mark.parametrize("document", ["schema.json", "measurements.json"])
+def test_what_stands_anywhere_in_the_place_of_something_else_is_no_traceback(name: str, document: str) -> None:
+    files, pick = documents(contents_of(honest(name))), random.Random(0)
+    if document not in files:
+        pytest.skip("vectors have no schema")
+    whole = json.loads(files[document])
+    for path in pick.sample(every := list(_paths(whole)), min(40, len(every))):
+        for value in OTHERS:
+            other = copy.deepcopy(whole)
+            put(*path, value=value)(other)
+            with contextlib.suppress(KerneleaseError):
+                read_contents({**files, document: json.dumps(other).encode()})

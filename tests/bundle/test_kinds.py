@@ -295,7 +295,7 @@ def test_a_method_of_ones_own_that_no_bundle_can_hold_is_kept_by_its_name(tmp_pa
 # ------------------------------------------------------------------------------------------------- a closed world
 
 TAGS = (
-    "Adaptive AtomProduct Bags Calibration Certificate Choice ClassGaussians ClassMoments Contrasts Counts "
+    "Adaptive AtomProduct Bags Ball Calibration Certificate Choice ClassGaussians ClassMoments Contrasts Counts "
     "DotProduct EmpiricalMean FixedPoints Fourier Free Gaussian Gaussians GreedyPreimages HashedNgrams "
     "Interactions KarKarnick Kronecker L1Ball LabelledSphere Laid Laplace Law LedgerEntry Look Loss Matern32 "
     "Matern52 Measurement MixtureSolver Moments Neighbours NoisyBags NoisyBlock NoisyBlocks NoisyEmbedding "

@@ -3,8 +3,7 @@
 import math
 
 import numpy as np
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from kernelease.estimate.marginal import MOST, MeasuredMarginal, Way, best_ways
 from kernelease.measured.views import NoisySums

@@ -28,6 +28,7 @@ from kernelease.errors import BudgetError, CapacityError, KerneleaseError, Ledge
 from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.ledgers import LedgerFile
 from kernelease.pipeline import measure, weighting
+from kernelease.relational.schema import Tables
 from tests.faults.injection import Place, failing_at, places, traced
 
 SCHEMA = """\
@@ -63,6 +64,27 @@ PROMISE = ke.Privacy(epsilon=2.0, delta=1e-6)
 CAP = ke.Privacy(epsilon=10.0, delta=1e-5)
 COUNTS = ke.Interactions(solver=MixtureSolver(components=4, steps=4), triples=1)
 
+HOMES = """
+[unit]
+table = "homes"
+name = "people"
+[tables.homes]
+key = "home"
+[tables.homes.columns.town]
+type = "category"
+values = ["Ulm", "Bonn"]
+[tables.people]
+parent = "homes"
+foreign_key = "home"
+max_rows = 2
+[tables.people.columns.adult]
+type = "boolean"
+"""
+PERSONS = {
+    "homes": pa.table({"home": np.arange(30), "town": np.array(["Ulm", "Bonn"])[GENERATOR.integers(0, 2, 30)]}),
+    "people": pa.table({"home": np.arange(60) // 2, "adult": GENERATOR.integers(0, 2, 60) > 0}),
+}
+
 TABLE: dict[str, Any] = {"data": PEOPLE, "schema": DECLARED, "privacy": PROMISE}
 ARRAY: dict[str, Any] = {"data": VECTORS, "kernel": KERNEL, "privacy": PROMISE, "dataset": "people"}
 KINDS: dict[str, dict[str, Any]] = {
@@ -79,6 +101,11 @@ KINDS: dict[str, dict[str, Any]] = {
         "method": ke.SmallDatabase(domain=np.eye(2), size=2),
         "privacy": ke.Privacy(epsilon=2.0, delta=0.0),
     },
+    "ClassGaussians": {
+        **{"data": VECTORS, "labels": VECTORS[:, 0] > 0.0, "privacy": PROMISE, "dataset": "people"},
+        "method": ke.methods.ClassGaussians(),
+    },
+    "Bags": {"data": PERSONS, "schema": Tables.parse(HOMES), "privacy": PROMISE, "method": COUNTS},
     "public rows": {**TABLE, "method": weighting(PEOPLE.slice(0, 30), schema=DECLARED)},
     "published rows": {**TABLE, "method": weighting(PEOPLE.slice(0, 30), schema=DECLARED, published=True)},
 }
@@ -127,7 +154,7 @@ class Call:
             (folder / "people.toml").write_text(PAIR)
             pyarrow.csv.write_csv(PEOPLE, folder / "people.csv")
             pyarrow.csv.write_csv(PEOPLE.slice(0, 30), folder / "public.csv")
-            (folder / "ledger").write_bytes(_empty_ledger())
+            (folder / "ledger").write_bytes(_empty_ledger("home" if self.kind == "Bags" else None))
             if self.older and self.out is not None:
                 write_bundle(folder / self.out, {"README.md": b"an older bundle"})
             changes.enter_context(mock.patch.object(tempfile, "tempdir", str(folder / "refuge")))
@@ -183,9 +210,9 @@ class Call:
 
 
 @functools.cache
-def _empty_ledger() -> bytes:
+def _empty_ledger(unit: str | None) -> bytes:
     with tempfile.TemporaryDirectory(dir=memory_disk()) as name:
-        return LedgerFile.create(Path(name, "ledger"), dataset="people", cap=CAP).path.read_bytes()
+        return LedgerFile.create(Path(name, "ledger"), dataset="people", unit=unit, cap=CAP).path.read_bytes()
 
 
 RELEASE, MEASURE = ("release", "HERE/people.csv", "--rows", "5"), ("measure", "HERE/people.csv")

@@ -14,8 +14,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from kernelease import passes
-from kernelease.bundle import container
-from kernelease.bundle import saving as bundle
+from kernelease.bundle import container, saving as bundle
 from kernelease.bundle.container import write_bundle
 from kernelease.bundle.saving import load_measurements
 from kernelease.cli import app

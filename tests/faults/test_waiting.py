@@ -16,8 +16,7 @@ import pyarrow as pa
 import pytest
 
 import kernelease as ke
-from kernelease.bundle import container
-from kernelease.bundle import saving as keeping
+from kernelease.bundle import container, saving as keeping
 from kernelease.bundle.saving import Patience, load_measurements
 from kernelease.errors import BundleError, ResourceError
 from kernelease.ledgers import LedgerFile

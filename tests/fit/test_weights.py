@@ -8,8 +8,7 @@ from scipy.optimize import minimize, nnls
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
 from kernelease.features import Nystrom
-from kernelease.fit import Constraint, FittedWeights, Free, L1Ball, Simplex, WeightSolver
-from kernelease.fit import weights as active_set
+from kernelease.fit import Constraint, FittedWeights, Free, L1Ball, Simplex, WeightSolver, weights as active_set
 from kernelease.kernels import Gaussian
 
 SHAPES = ((3, 5), (5, 3), (8, 8), (1, 4), (12, 1), (30, 20))

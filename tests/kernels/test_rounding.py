@@ -1,7 +1,6 @@
 from fractions import Fraction
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from kernelease.kernels.elementary import sqrt_above, step_below
 

@@ -3,8 +3,7 @@
 import duckdb
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from kernelease.arrays import Integers
 from kernelease.errors import ParameterError

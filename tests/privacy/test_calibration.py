@@ -10,8 +10,7 @@ import numpy as np
 import opendp.prelude as dp
 import pytest
 from dp_accounting.pld import privacy_loss_distribution
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy.special import ndtr, ndtri
 
 from kernelease.errors import ParameterError

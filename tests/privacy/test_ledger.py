@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from kernelease.errors import BudgetError, ParameterError
 from kernelease.ledgers import MemoryLedger, remaining_epsilon, remaining_in_words

@@ -4,8 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from audits.twins import NoNoise
 from kernelease.errors import BudgetError, CapacityError, ParameterError, PrivacyError

@@ -5,8 +5,7 @@ import math
 import mpmath
 import pytest
 from dp_accounting.pld import privacy_loss_distribution
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from kernelease.errors import ParameterError
 from kernelease.privacy.accounting import GAUSSIAN_SHARE, Loss, Privacy

@@ -8,8 +8,8 @@ import pytest
 
 from kernelease.errors import ParameterError, SchemaError, SourceError
 from kernelease.sources import CsvFormat, open_source
-from kernelease.sources.csv_file import ENCODINGS
 from kernelease.table import Records
+from kernelease.table.written import ENCODINGS
 
 Row = tuple[str | None, ...]
 

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from kernelease.sources import CsvFormat, open_source
 from kernelease.sources.csv_file import Block, CellParser, RecordReader, decoded

@@ -1,13 +1,17 @@
 """A source as its schema declares it: names, spellings, formats; each cell by itself."""
 
+import datetime
+import math
+import re
 from pathlib import Path
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
+import kernelease as ke
 from kernelease.errors import SchemaError, SourceError
 from kernelease.seeds import PublicSeed
 from kernelease.sources import CsvFormat, open_declared, open_source
@@ -80,6 +84,127 @@ def test_a_column_of_the_new_name_is_hidden() -> None:
     source = open_declared(pa.table({"a": [True], "b": [False]}), schema)
     assert source.names() == ("a",)
     assert [batch.to_pylist() for batch in source.batches(["a"])] == [[{"a": False}]]
+
+
+APART = Schema.parse("""
+[source]
+decimal = ","
+dates = ["%d/%m/%Y"]
+
+[columns.start]
+type = "date"
+min = 2020-01-01
+max = 2024-12-31
+
+[columns.stay]
+type = "integer"
+from = "end"
+minus = "start"
+min = 0
+max = 99
+nullable = true
+
+[columns.end]
+type = "date"
+computed = "start + stay"
+
+[columns.until_paid]
+type = "integer"
+from = "paid"
+minus = "end"
+min = -9
+max = 99
+nullable = true
+
+[columns.low]
+type = "number"
+min = 0
+max = 9
+decimals = 1
+
+[columns.width]
+type = "number"
+from = "high"
+minus = "low"
+min = 0
+max = 9
+decimals = 1
+""")
+
+
+def test_a_difference_of_two_columns_is_read_row_by_row_as_the_one_that_is_taken_off() -> None:
+    """Also from a column that is derived itself: that one is in the source, too. What can't be read is NULL."""
+    cells = {
+        "start": ["31/12/2021", "2021-01-01", "soon", None],
+        "end": ["02/01/2022", "2021-01-01T23:00:00", "02/01/2022", "2021-01-01"],
+        "paid": ["01/01/2022", "", "03/01/2022", "2021-01-02"],
+        "low": ["1,5", "0,1", "1", "1"],
+        "high": ["4,0", "0,4", "x", "1e999"],
+    }
+    source = open_declared(pa.table(cells), APART)
+    (batch,) = source.batches(["stay", "until_paid", "width"])
+    assert batch.column("stay").to_pylist() == [2.0, 0.0, None, None]
+    assert batch.column("until_paid").to_pylist() == [-1.0, None, 1.0, 1.0]
+    assert batch.column("width").to_pylist() == [2.5, pytest.approx(0.3), None, math.inf]
+    assert Encoder(APART).encode(next(source.batches(APART.names)))[:, 1].tolist() == [2, 0, 100, 100]
+
+
+def test_instants_are_seconds_apart_and_what_is_not_read_as_text_is_the_same() -> None:
+    text = '[columns.a]\ntype = "datetime"\nmin = 2024-01-01T00:00:00\nmax = 2024-12-31T00:00:00\n'
+    schema = Schema.parse(f'{text}[columns.took]\ntype = "number"\nfrom = "b"\nminus = "a"\nmin = 0\nmax = 99\n')
+    moments = [datetime.datetime(2024, 3, 1), datetime.datetime(2024, 3, 1, 0, 0, 1, 500_000)]
+    for one, other in (moments, [moment.isoformat() for moment in moments]):
+        (batch,) = open_declared(pa.table({"a": [one], "b": [other]}), schema).batches(["took", "a"])
+        assert batch.column("took").to_pylist() == [1.5]
+
+
+@given(st.lists(st.tuples(CELL, CELL), min_size=1, max_size=9), st.data())
+def test_a_difference_depends_on_its_own_row_alone(rows: list[tuple[str | None, ...]], data: st.DataObject) -> None:
+    place = data.draw(st.integers(0, len(rows) - 1))
+    other = [*rows[:place], (None, None), *rows[place + 1 :]]
+
+    def apart(cells: list[tuple[str | None, ...]]) -> list[list[float | None]]:
+        named = {"start": 0, "end": 1, "paid": 0, "low": 0, "high": 1}
+        given = pa.table({name: pa.array([row[i] for row in cells], pa.string()) for name, i in named.items()})
+        (batch,) = open_declared(given, APART).batches(["stay", "width"])
+        return [batch.column(i).to_pylist() for i in range(2)]
+
+    for before, after in zip(apart(rows), apart(other), strict=True):
+        assert after[place] is None
+        assert before[:place] + before[place + 1 :] == after[:place] + after[place + 1 :]
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        ('minus = "start"', "minus needs from, the column of the source that 'start' is taken off"),
+        ('from = "end"\nminus = "strat"', "there is no column 'strat'. Did you mean start?"),
+        ('from = "end"\nminus = 3', "minus must be the name of a column of the schema, got 3"),
+        ('from = "end"\nminus = "ward"', "'ward' must be a number, a date or a datetime of the source itself"),
+        ('from = "end"\nminus = "stay"', "'stay' must be a number, a date or a datetime of the source itself"),
+    ],
+)
+def test_a_difference_that_can_not_be_is_refused_in_words(lines: str, told: str) -> None:
+    text = '[columns.start]\ntype = "date"\nmin = 2020-01-01\nmax = 2024-12-31\n[columns.ward]\ntype = "boolean"\n'
+    with pytest.raises(SchemaError, match=re.escape(told)):
+        Schema.parse(f'{text}[columns.stay]\ntype = "integer"\nmin = 0\nmax = 9\n{lines}\n')
+
+
+@pytest.mark.parametrize("most", [99, 9_000])
+def test_a_release_keeps_how_far_two_dates_are_apart(most: int, tmp_path: Path) -> None:
+    """The later date follows in every row, also where numbers are many, and are looked at before they are counted."""
+    draws = np.random.default_rng(0)
+    start = np.datetime64("2020-01-01") + draws.integers(0, 1_500, 4_000)
+    stay = draws.geometric(0.2, 4_000) - 1
+    rows = pa.table({"start": start, "end": start + stay})
+    text = APART.to_toml().split("[columns.until_paid]")[0].partition("[columns.start]")
+    schema = Schema.parse("".join(text[1:]).replace("nullable = true\n", "").replace("99", str(most)))
+    release = ke.release(rows, schema=schema, privacy=(3.0, 1e-6), out=tmp_path / "b", noise=ke.SeededNoise(0))
+    made = release.table
+    apart = (made.column("end").to_numpy() - made.column("start").to_numpy()).astype(np.int64)
+    assert (apart == made.column("stay").to_numpy()).all()
+    assert abs(float(np.average(apart, weights=made.column("weight").to_numpy())) - stay.mean()) < 1.0
+    assert ke.load(tmp_path / "b").schema == schema
 
 
 def test_missing_columns_are_told_by_their_name_in_the_source(tmp_path: Path) -> None:

@@ -10,14 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import kernelease as ke
 from kernelease.errors import ParameterError, SourceError
 from kernelease.measured.counts import Counts
 from kernelease.seeds import PublicSeed
-from kernelease.sources.partial import Then
+from kernelease.sources.partial import run_after
 from kernelease.sources.partitioned import Fetched, Partitioned, Sums, added_up, distant_vectors
 from kernelease.sources.private_rows import private_table
 from kernelease.table import Category, Integer, Schema
@@ -173,4 +172,4 @@ def test_rows_that_change_between_passes() -> None:
 
 def test_a_worker_with_another_version() -> None:
     with pytest.raises(SourceError, match=r"asks for its sums"):
-        Then(stage=iter, task=len, version="0.0.0")([])  # type: ignore[arg-type]
+        run_after(iter, len, "0.0.0", [])  # type: ignore[arg-type]

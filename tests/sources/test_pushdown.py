@@ -12,8 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from kernelease.errors import SchemaError, SourceError
 from kernelease.exact.counts import ExactCounts

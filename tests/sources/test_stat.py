@@ -9,8 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pyreadstat
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from kernelease.drafting.drafts import code_book
 from kernelease.errors import SourceError

@@ -20,7 +20,7 @@ from typing import Any, Union, get_args, get_origin
 
 import numpy as np
 
-from kernelease.errors import BundleError
+from kernelease.errors import BundleError, is_encodable
 from kernelease.kernels.discrete import Other
 from kernelease.kinds import Kind, kinds_called, own_kind, place_of
 
@@ -83,10 +83,6 @@ def _is_integer(value: Any) -> bool:
     return type(value) is int and abs(value) < _LARGEST_INTEGER
 
 
-def _is_text(value: Any) -> bool:
-    return type(value) is str and value.encode(errors="replace").decode() == value  # no lone surrogate
-
-
 def _is_plain(value: Any) -> bool:
     if isinstance(value, tuple):
         return all(map(_is_plain, value))
@@ -97,7 +93,7 @@ _CHECKS: dict[Any, Any] = {
     bool: lambda value: type(value) is bool,
     int: _is_integer,
     float: lambda value: type(value) is float or _is_integer(value),
-    str: _is_text,
+    str: lambda value: type(value) is str and is_encodable(value),
     type(None): lambda value: value is None,
     Hashable: _is_plain,
 }

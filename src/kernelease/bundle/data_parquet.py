@@ -7,7 +7,6 @@ few bits. There are no statistics, no key-value metadata, no name of a writer, a
 """
 
 import struct
-from collections.abc import Iterator
 from typing import Any, Final, TypeAlias, final
 
 import numpy as np
@@ -214,16 +213,10 @@ def _plain(values: pa.Array) -> bytes:
     if pa.types.is_boolean(values.type):
         return np.packbits(values.to_numpy(zero_copy_only=False), bitorder="little").tobytes()
     if pa.types.is_string(values.type):
-        return b"".join(_lengths_and_text(values))
+        return b"".join(struct.pack("<L", len(text)) + text for text in values.cast(pa.binary()).to_pylist())
     width = "<i4" if pa.types.is_date32(values.type) else "<i8"
     numbers = _bits(values).cast(pa.int32() if width == "<i4" else pa.int64()).to_numpy()
     return np.ascontiguousarray(numbers).astype(width).tobytes()
-
-
-def _lengths_and_text(values: pa.Array) -> Iterator[bytes]:
-    for text in values.cast(pa.binary()).to_pylist():
-        yield struct.pack("<L", len(text))
-        yield text
 
 
 # ---- The door.
@@ -241,7 +234,10 @@ def read_rows(data: bytes) -> pa.Table:
         texts = [field.name for field in file.schema_arrow if pa.types.is_string(field.type)]
         table = pq.ParquetFile(pa.BufferReader(_owned(data)), read_dictionary=texts, **_DOOR).read()
         _check_text(table)
-        columns = [_as_text(column) for column in table.columns]
+        columns = [
+            column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+            for column in table.columns
+        ]
     except (pa.ArrowException, OSError, ValueError) as error:
         raise BundleError("data.parquet can't be read as Parquet.") from error
     fields = [field.with_type(column.type) for field, column in zip(table.schema, columns, strict=True)]
@@ -271,10 +267,6 @@ def _check_text(table: pa.Table) -> None:
             lengths = (pc.binary_length(part.dictionary).take(part.indices) for part in column.chunks)
             if sum(pc.sum(part).as_py() or 0 for part in lengths) > LARGEST_TEXT:
                 raise BundleError(f"data.parquet holds more than {LARGEST_TEXT:,} bytes of text in one column.")
-
-
-def _as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
 def _owned(data: bytes) -> pa.Buffer:

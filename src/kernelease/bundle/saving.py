@@ -225,11 +225,11 @@ def _tables_of(files: dict[str, bytes], names: Sequence[str]) -> dict[str, pa.Ta
 
 def measurements_of(files: dict[str, bytes]) -> Measurements:
     """The measurements in the files of a bundle, whose parts belong together."""
-    certificate = _tagged(files, "certificate.json", drop=("format", "statement"))
+    stated = _document(files, "certificate.json")
+    certificate = from_json({name: value for name, value in stated.items() if name != "statement"})
     if not isinstance(certificate, Certificate):
         raise BundleError("certificate.json is not a certificate.")
-    content = _json(files, "measurements.json")
-    _check_format(content, "measurements.json")
+    content = _document(files, "measurements.json")
     measured, kernel = (from_json(content.get(name)) for name in ("measured", "kernel"))
     domain = _domain(files, kernel)
     if not isinstance(measured, Measured):
@@ -247,12 +247,11 @@ def _domain(files: dict[str, bytes], kernel: Any) -> Domain:
         if not isinstance(kernel, Kernel):
             raise BundleError("The bundle has no schema.json, and measurements.json has no kernel.")
         return vector_domain(kernel)
-    content = _json(files, "schema.json")
-    _check_format(content, "schema.json")
+    content = _document(files, "schema.json")
     try:
         if "tables" in content:
-            return TablesDomain(Tables.from_dict({name: value for name, value in content.items() if name != "format"}))
-        return TableDomain(Schema.from_dict({name: value for name, value in content.items() if name != "format"}))
+            return TablesDomain(Tables.from_dict(content))
+        return TableDomain(Schema.from_dict(content))
     except KerneleaseError as error:
         raise BundleError(f"schema.json: {error}") from error
 
@@ -265,8 +264,7 @@ def _method(content: Any) -> Method:
 
 
 def _settings(files: dict[str, bytes], measurements: Measurements) -> FitSettings:
-    content = _json(files, "fit.json")
-    _check_format(content, "fit.json")
+    content = _document(files, "fit.json")
     method, seed, rows, machine = (content.get(name) for name in ("method", "seed", "rows", "machine"))
     if not (seed is None or type(seed) is int) or not (rows is None or (type(rows) is int and rows >= 1)):
         raise BundleError("fit.json: seed and rows must be whole numbers.")
@@ -283,14 +281,8 @@ def _settings(files: dict[str, bytes], measurements: Measurements) -> FitSetting
         raise BundleError(f"fit.json: {error}") from error
 
 
-def _tagged(files: dict[str, bytes], name: str, drop: tuple[str, ...] = ()) -> Any:
-    content = _json(files, name)
-    if "format" in drop:
-        _check_format(content, name)
-    return from_json({key: value for key, value in content.items() if key not in drop})
-
-
-def _json(files: dict[str, bytes], name: str) -> dict[str, Any]:
+def _document(files: dict[str, bytes], name: str) -> dict[str, Any]:
+    """What a JSON document of a bundle says, without its format, which is checked."""
     if name not in files:
         raise BundleError(f"The bundle has no {name}.")
     try:
@@ -299,11 +291,7 @@ def _json(files: dict[str, bytes], name: str) -> dict[str, Any]:
         raise BundleError(f"{name} is not JSON as a bundle has it: {str(error)[:200]}.") from error
     if not isinstance(content, dict):
         raise BundleError(f"{name} is not a JSON object.")
-    return content
-
-
-def _check_format(content: dict[str, Any], name: str) -> None:
-    given = content.get("format")
+    given = content.pop("format", None)
     if given == 1:
         raise BundleError(
             f"{name}: this bundle is of format 1, which kernelease 0.1 wrote. Open it with that version, or ask the "
@@ -311,6 +299,7 @@ def _check_format(content: dict[str, Any], name: str) -> None:
         )
     if given != FORMAT:
         raise BundleError(f"{name}: format {str(given)[:20]!r} is not one that this kernelease reads ({FORMAT}).")
+    return content
 
 
 # ---- Nothing that was paid for is lost, except to `kill -9` and to a power cut.

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from kernelease.cli.options import Bundle, Json, Quiet
+from kernelease.cli.options import Bundle
 from kernelease.cli.screen import Screen, grid, line
 
 _NOTE = (
@@ -16,9 +16,9 @@ _PAIRS = 40  # shown of all pairs. convention: a page or two
 
 def answers(
     bundle: Bundle,
+    *,
     all_pairs: Annotated[bool, typer.Option("--all-pairs", help="List every pair, not the best forty.")] = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    screen: Screen,
 ) -> None:
     """Show what a release can and can't answer: for each column and pair, its noise and the smallest usable group.
 
@@ -43,8 +43,7 @@ def answers(
     pairs = sum(len(item.columns) == 2 for item in found.items)
     shown = found if all_pairs or pairs <= _PAIRS else found.best(_PAIRS)
     left_out = [f"and {pairs - _PAIRS:,} pairs that show less (--all-pairs lists them)"] if shown is not found else []
-    note = () if quiet else (line(_NOTE),)
+    note = () if screen.quiet else (line(_NOTE),)
     told = {"rows": found.rows, "notices": list(found.notices), "answers": fields}
-    above = [] if quiet else [*map(line, worth_in_words(found)), line("")]
-    screen = Screen(json=as_json, quiet=quiet)
+    above = [] if screen.quiet else [*map(line, worth_in_words(found)), line("")]
     screen.result(told, *map(line, found.notices), *above, grid(HEADER, shown.lines), *map(line, left_out), *note)

@@ -5,17 +5,7 @@ from typing import Annotated
 
 import typer
 
-from kernelease.cli.options import (
-    Advantage,
-    Delta,
-    Epsilon,
-    FalsePositive,
-    Json,
-    Quiet,
-    Relation,
-    TruePositive,
-    promise,
-)
+from kernelease.cli.options import Promise, Relation
 from kernelease.cli.screen import Html, Screen, check_free, write_new
 
 budget = typer.Typer(no_args_is_help=True, help="The budget ledger of a data set: make one, look at one.")
@@ -27,11 +17,7 @@ _Path = Annotated[Path, typer.Argument(metavar="LEDGER", help="The ledger, an SQ
 def create(
     ledger: _Path,
     *,
-    epsilon: Epsilon = None,
-    delta: Delta = None,
-    advantage: Advantage = None,
-    true_positive: TruePositive = None,
-    false_positive: FalsePositive = None,
+    privacy: Promise,
     dataset: Annotated[
         str | None,
         typer.Option(
@@ -45,33 +31,25 @@ def create(
     unit: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="The column that identifies a person, if the schema has one.")
     ] = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    screen: Screen,
 ) -> None:
     """Make a ledger with a cap of (epsilon, delta): all that may ever be spent on this data set."""
     from kernelease.cli.work.books import book_facts, book_fields
     from kernelease.ledgers import LedgerFile
     from kernelease.privacy.sensitivity import Neighbours
 
-    cap = promise(
-        epsilon=epsilon,
-        delta=delta,
-        advantage=advantage,
-        true_positive=true_positive,
-        false_positive=false_positive,
-        neighbours=Neighbours(neighbours.value),
-    )
+    cap = privacy.read(Neighbours(neighbours.value))
     made = LedgerFile.create(ledger, cap=cap, dataset=dataset, unit=unit)
-    Screen(json=as_json, quiet=quiet).summary(book_fields(made, []), book_facts(made, []))
+    screen.summary(book_fields(made, []), book_facts(made, []))
 
 
 @budget.command()
 def show(
     ledger: _Path,
+    *,
     timeline: Annotated[bool, typer.Option("--timeline", help="Also show what was left after each entry.")] = False,
     html: Html = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    screen: Screen,
 ) -> None:
     """Show what was asked for, when, on what, for whom and by which version, and what is left."""
     from kernelease.cli.work.books import book_fields, book_page, book_tables
@@ -82,6 +60,4 @@ def show(
     entries = opened.entries()
     if html is not None:
         write_new(html, book_page(opened, entries))
-    Screen(json=as_json, quiet=quiet).result(
-        book_fields(opened, entries), *book_tables(opened, entries, timeline=timeline)
-    )
+    screen.result(book_fields(opened, entries), *book_tables(opened, entries, timeline=timeline))

@@ -1,20 +1,16 @@
 """`kernelease check`: the owner's private look at a table before any budget is spent."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from kernelease.cli.command import FAILED
-from kernelease.cli.options import Data, Json, Query, Quiet, SchemaFile, read_declared, takes_writing
+from kernelease.cli.options import Data, Query, SchemaFile, Writing, read_declared
 from kernelease.cli.screen import Screen, check_free, write_new
 from kernelease.errors import ParameterError
 
-if TYPE_CHECKING:
-    from kernelease.table.written import Written
 
-
-@takes_writing
 def check(
     data: Data,
     *,
@@ -29,9 +25,8 @@ def check(
         Path | None, typer.Option("--html", metavar="PAGE", help="Also write a page for a browser. It is private.")
     ] = None,
     query: Query = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    written: "Written",
+    screen: Screen,
+    writing: Writing,
 ) -> None:
     """Look at a private table as its schema declares it: what a release would make of its cells.
 
@@ -42,21 +37,20 @@ def check(
 
     check_free(html)
     if is_of_tables(schema):
-        if query is not None or written != type(written)():
+        if query is not None or writing.given:
             raise ParameterError(
                 "Several tables: how each is written is said in its [tables.NAME.source]. Leave it out."
             )
         declared: Any = Tables.load(schema)
     else:
-        declared = read_declared(data, schema, written)
+        declared = read_declared(data, schema, writing)
 
-    from kernelease.cli.work.summary import show
-    from kernelease.drafting.findings import html_page
+    from kernelease.cli.work.summary import look_page, show
     from kernelease.drafting.inspection import check as inspect
 
     report = inspect(data, declared, query=query, delta=delta)
     if html is not None:
-        write_new(html, html_page(report), private=True)
-    show(Screen(json=as_json, quiet=quiet), report)
+        write_new(html, look_page(report), private=True)
+    show(screen, report)
     if report.damaged(strict=strict):
         raise typer.Exit(FAILED)

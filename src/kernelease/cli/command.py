@@ -14,7 +14,8 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from kernelease._version import __version__
-from kernelease.errors import BudgetError, KerneleaseError, ParameterError, nearest
+from kernelease.cli.options import spread_groups
+from kernelease.errors import BudgetError, KerneleaseError, ParameterError, SchemaError, nearest
 from kernelease.machine import require_memory
 from kernelease.strangers import parse_toml, read_text, web_refusal
 
@@ -156,9 +157,11 @@ def _load(name: str) -> Any:
     found = getattr(importlib.import_module(f"kernelease.cli.{name}"), name)
     alone = typer.Typer(add_completion=False)
     if isinstance(found, typer.Typer):
+        for command in found.registered_commands:
+            command.callback = None if command.callback is None else spread_groups(command.callback)
         alone.add_typer(found, name=name)
         return _readable(get_command(alone).commands[name])  # type: ignore[attr-defined]  # a group: a Typer was added
-    alone.command(name)(found)
+    alone.command(name)(spread_groups(found))
     return _readable(get_command(alone))
 
 
@@ -216,49 +219,43 @@ def read_config(path: Path, group: Any) -> dict[str, Any]:
         raise ParameterError(
             f"The configuration file {path} is not valid TOML: {error}. Write name = value, one in a line."
         ) from error
-    return _File(path.name, text).defaults(data, group, ())
-
-
-class _File:
-    """A file, for messages that name the line."""
-
-    def __init__(self, name: str, text: str) -> None:
-        self._name = name
-        self._text = text
-
-    def defaults(self, table: dict[str, Any], command: Any, where: tuple[str, ...]) -> dict[str, Any]:
-        commands = getattr(command, "commands", None)
-        if commands is None:
-            return self._options(table, command, where)
-        result = {}
-        for key, value in table.items():
-            path = (*where, key)
-            if key not in commands:
-                hint = nearest(key, tuple(commands))
-                raise self._error(path, f"there is no command {' '.join(path)!r}.{hint}")
-            if not isinstance(value, dict):
-                raise self._error(path, f"must be a table of options: [{'.'.join(path)}].")
-            result[key] = self.defaults(value, commands[key], path)
-        return result
-
-    def _options(self, table: dict[str, Any], command: Any, where: tuple[str, ...]) -> dict[str, Any]:
-        known = option_names(command)
-        result = {}
-        for key, value in table.items():
-            name = key.replace("-", "_")
-            if name not in known:
-                hint = nearest(name, tuple(known)).replace("_", "-")
-                raise self._error((*where, key), f"{' '.join(where)!r} has no option {key!r}.{hint}")
-            if isinstance(value, dict):
-                raise self._error((*where, key), f"{key} must be a value, not a table.")
-            result[known[name]] = value
-        return result
-
-    def _error(self, path: tuple[str, ...], message: str) -> ParameterError:
+    try:
+        return _defaults(data, group, ())
+    except SchemaError as error:
         from kernelease.table.toml import locate  # it knows columns, and loads them
 
-        found = locate(self._text, path)
-        return ParameterError(f"{self._name}{'' if found is None else f', line {found}'}: {message}")
+        line = locate(text, error.path)
+        raise ParameterError(f"{path.name}{'' if line is None else f', line {line}'}: {error}") from None
+
+
+def _defaults(table: dict[str, Any], command: Any, where: tuple[str, ...]) -> dict[str, Any]:
+    """What a table of the file says, by parameter name; a `SchemaError` says where it is wrong."""
+    commands = getattr(command, "commands", None)
+    if commands is None:
+        return _options(table, command, where)
+    result = {}
+    for key, value in table.items():
+        path = (*where, key)
+        if key not in commands:
+            raise SchemaError(f"there is no command {' '.join(path)!r}.{nearest(key, tuple(commands))}", path=path)
+        if not isinstance(value, dict):
+            raise SchemaError(f"must be a table of options: [{'.'.join(path)}].", path=path)
+        result[key] = _defaults(value, commands[key], path)
+    return result
+
+
+def _options(table: dict[str, Any], command: Any, where: tuple[str, ...]) -> dict[str, Any]:
+    known = option_names(command)
+    result = {}
+    for key, value in table.items():
+        name, path = key.replace("-", "_"), (*where, key)
+        if name not in known:
+            hint = nearest(name, tuple(known)).replace("_", "-")
+            raise SchemaError(f"{' '.join(where)!r} has no option {key!r}.{hint}", path=path)
+        if isinstance(value, dict):
+            raise SchemaError(f"{key} must be a value, not a table.", path=path)
+        result[known[name]] = value
+    return result
 
 
 def option_names(command: Any) -> dict[str, str]:

@@ -5,13 +5,14 @@ from typing import Annotated
 
 import typer
 
-from kernelease.cli.options import Json, Quiet, Seed
+from kernelease.cli.options import Seed
 from kernelease.cli.screen import Screen
 
 _DEFAULT = Path("demo-release")
 
 
 def demo(
+    *,
     out: Annotated[
         Path, typer.Option(metavar="PATH", help="The bundle to write. An older demo-release is replaced.")
     ] = _DEFAULT,
@@ -23,8 +24,7 @@ def demo(
         Path | None,
         typer.Option(metavar="FOLDER", help="Also write the generated table and its schema: people.csv, people.toml."),
     ] = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    screen: Screen,
 ) -> None:
     """Generate a private table, release a synthetic one in its place, and say what was done."""
     from kernelease.answers.release import save
@@ -36,7 +36,6 @@ def demo(
     from kernelease.report.page import check_page, report_bundle
     from kernelease.table.schema import Schema
 
-    screen = Screen(json=as_json, quiet=quiet)
     schema = Schema.parse(SCHEMA, source="demo")
     privacy = Privacy(epsilon=epsilon, delta=delta)
     again = out == _DEFAULT  # whatever has another name may be somebody's release

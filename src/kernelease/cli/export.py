@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kernelease.cli.options import Bundle, Json, Overwrite, Quiet, Seed
+from kernelease.cli.options import Bundle, Overwrite, Seed
 from kernelease.cli.screen import Screen, facts
 from kernelease.errors import ParameterError
 
@@ -36,8 +36,7 @@ def export(
     ] = False,
     seed: Seed = 0,
     overwrite: Overwrite = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    screen: Screen,
 ) -> None:
     """Write the synthetic rows as a file with the schema's columns, types and order. NULL is an empty cell in CSV."""
     from kernelease.answers.frames import check_export, export_table
@@ -47,14 +46,13 @@ def export(
         raise ParameterError("--weights writes the bundle's own rows: leave out --rows, or take rows of equal weight.")
     release = load(bundle)
     if isinstance(release, TablesRelease):
-        _export_tables(release, out, Screen(json=as_json, quiet=quiet), odd=weights or rows is not None)
+        _export_tables(release, out, screen, odd=weights or rows is not None)
         return
     check_export(out, overwrite=overwrite)
     table = release.table if weights else _equal_rows(release, rows, seed)
     export_table(table, out, overwrite=overwrite)
     fields = {"file": str(out), "rows": table.num_rows, "columns": table.column_names}
     shown = facts([("rows", f"{table.num_rows:,}"), ("columns", ", ".join(table.column_names)), ("file", out)])
-    screen = Screen(json=as_json, quiet=quiet)
     screen.summary(fields, shown)
     screen.note(
         "Synthetic rows are for code, pictures and models that you check. A number computed from them has no interval: "

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from kernelease.cli.options import Bundle, Json, Out, Overwrite, Quiet, Rows, SigningKey
+from kernelease.cli.options import Bundle, Out, Overwrite, Rows, SigningKey
 from kernelease.cli.screen import Screen
 
 
@@ -33,8 +33,7 @@ def fit(
     ] = None,
     key: SigningKey = None,
     overwrite: Overwrite = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    screen: Screen,
 ) -> None:
     """Make synthetic rows from measurements, or make them anew with other settings. No private row, no budget."""
     from kernelease.answers.release import save
@@ -43,7 +42,6 @@ def fit(
     from kernelease.bundle.signing import load_private_key
     from kernelease.cli.work.summary import show_bundle, solved_by
 
-    screen = Screen(json=as_json, quiet=quiet)
     check_target(out, overwrite=overwrite)
     signing_key = None if key is None else load_private_key(key)
     measurements = load_measurements(bundle)

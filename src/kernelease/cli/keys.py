@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kernelease.cli.options import Json, Quiet
 from kernelease.cli.screen import Screen, facts
 from kernelease.errors import SigningError
 
@@ -18,8 +17,8 @@ keys = typer.Typer(no_args_is_help=True, help="Keys to sign releases with: make 
 @keys.command()
 def make(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where the two files go.")],
-    as_json: Json = False,
-    quiet: Quiet = False,
+    *,
+    screen: Screen,
 ) -> None:
     """Make a key pair: signing_key.pem, to be kept secret, and public_key.pem. Nothing is overwritten.
 
@@ -34,20 +33,20 @@ def make(
     made = make_key(folder)
     fields = {"private_key": str(made.private), "public_key": str(made.public), "fingerprint": made.fingerprint}
     shown = [("private key", made.private), ("public key", made.public), *_fingerprint(made.fingerprint)]
-    Screen(json=as_json, quiet=quiet).summary(fields, facts(shown))
+    screen.summary(fields, facts(shown))
 
 
 @keys.command()
 def show(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A public or a private key.", exists=True)],
-    as_json: Json = False,
-    quiet: Quiet = False,
+    *,
+    screen: Screen,
 ) -> None:
     """Show the fingerprint of a key."""
     from kernelease.bundle.signing import fingerprint
 
     whole = fingerprint(_public(file))
-    Screen(json=as_json, quiet=quiet).result({"key": str(file), "fingerprint": whole}, facts(_fingerprint(whole)))
+    screen.result({"key": str(file), "fingerprint": whole}, facts(_fingerprint(whole)))
 
 
 def _fingerprint(whole: str) -> list[tuple[str, object]]:

@@ -1,25 +1,17 @@
 """`kernelease measure`: the private half of a release."""
 
-from typing import TYPE_CHECKING
-
-from kernelease.cli.options import Data, Json, Quiet, TypedOrder, read_declared, takes_order, takes_writing
+from kernelease.cli.options import Data, TypedOrder, Writing, read_declared
 from kernelease.cli.screen import Screen
 
-if TYPE_CHECKING:
-    from kernelease.table.written import Written
 
-
-@takes_writing
-@takes_order
-def measure(data: Data, *, order: TypedOrder, as_json: Json = False, quiet: Quiet = False, written: "Written") -> None:
+def measure(data: Data, *, order: TypedOrder, screen: Screen, writing: Writing) -> None:
     """Measure a private table: read it once, charge the ledger, add noise, save the noisy counts.
 
     What is saved is public. `kernelease fit` makes synthetic rows from it, as often as you like, at no cost. As
     `release` does, it first looks whether the source can be read as it is declared.
     """
-    screen = Screen(json=as_json, quiet=quiet)
-    order.promise()  # what is wrong with it is told before anything is read
-    declared = read_declared(data, order.schema, written)
+    order.privacy.read()  # what is wrong with it is told before anything is read
+    declared = read_declared(data, order.schema, writing)
 
     from kernelease.bundle.container import check_target
 

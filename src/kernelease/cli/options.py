@@ -3,8 +3,8 @@
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import StrEnum, unique
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, final
@@ -77,10 +77,6 @@ Data: TypeAlias = Annotated[
 Query: TypeAlias = Annotated[
     str | None, option("--query", "SQL", "The table of a database, a SELECT statement, or the sheet of a workbook.")
 ]
-SparkMaster: TypeAlias = Annotated[
-    str | None,
-    option("--spark", "MASTER", "Where DATA is a table of Spark (spark:TABLE): its master, as spark://host:7077."),
-]
 SchemaFile: TypeAlias = Annotated[
     Path, option("--schema", "FILE", "The schema of the table, a TOML file (docs/schema.md).")
 ]
@@ -98,38 +94,13 @@ LedgerPath: TypeAlias = Annotated[
         "The budget ledger of the data, charged before noise is drawn: `kernelease budget create` makes it.",
     ),
 ]
-Cap: TypeAlias = Annotated[
-    str | None,
-    option(
-        "--cap",
-        "EPS,DELTA",
-        "Make the ledger, if it is not there, with this cap: the most that all releases together may ever spend.",
-    ),
-]
-AcceptDamage: TypeAlias = Annotated[
-    bool,
-    typer.Option(
-        "--accept-damage",
-        help="Don't look first whether the source can be read as the schema declares it: take it as it is.",
-    ),
-]
 Seed: TypeAlias = Annotated[int, option("--seed", "N", "Seed of public randomness. It never touches the noise.", min=0)]
 Rows: TypeAlias = Annotated[
     int | None,
     option("--rows", "N", "Synthetic rows to make; by default as many as the table has, by its count.", min=1),
 ]
 SigningKey: TypeAlias = Annotated[Path | None, option("--key", "FILE", "Sign the bundle with this private key.")]
-PushDown: TypeAlias = Annotated[
-    bool, typer.Option("--push-down", help="Let DuckDB or PostgreSQL count by itself: rows never leave it. Slower.")
-]
 Overwrite: TypeAlias = Annotated[bool, typer.Option("--overwrite", help="Replace what lies under that name already.")]
-Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON object, for machines.")]
-Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, notes or summary.")]
-
-Target: TypeAlias = Annotated[
-    str | None,
-    option("--target", "COLUMN", "A column that the release should predict well: more of the budget goes to it."),
-]
 Analyses: TypeAlias = Annotated[
     list[str] | None,
     option(
@@ -140,59 +111,111 @@ Analyses: TypeAlias = Annotated[
 ]
 
 
-# ---- Many options as one parameter of a command.
+# ---- Groups of options: a dataclass whose fields are options stands for all of them in the signature of a command.
 
 
-def spread(
-    command: Callable[..., None], name: str, options: Sequence[inspect.Parameter], build: Callable[..., Any]
-) -> Callable[..., None]:
-    """The command with options in place of one parameter, which is built of them."""
+def spread_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with the options of each group in place of the parameter that is annotated with it."""
     signature = inspect.signature(command)
-    own = [parameter for other, parameter in signature.parameters.items() if other != name]
+    options = [*_flat(signature)]
 
     @functools.wraps(command)
-    def wrapped(*given: Any, **named: Any) -> None:
-        said = {option.name: named.pop(option.name) for option in options}
-        command(*given, **named, **{name: build(**said)})
+    def spread(*given: Any, **named: Any) -> None:
+        groups = _built(signature, named)
+        command(*given, **groups, **named)
 
-    wrapped.__annotations__ = {one.name: one.annotation for one in (*own, *options)}
-    wrapped.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]  # what typer reads
-    return wrapped
+    spread.__annotations__ = {one.name: one.annotation for one in options}
+    spread.__signature__ = signature.replace(parameters=options)  # type: ignore[attr-defined]  # what typer reads
+    return spread
+
+
+def _flat(signature: inspect.Signature) -> Iterator[inspect.Parameter]:
+    for one in signature.parameters.values():
+        yield from _flat(inspect.signature(one.annotation)) if _is_group(one) else (one,)
+
+
+def _built(signature: inspect.Signature, named: dict[str, Any]) -> dict[str, Any]:
+    """The groups among the parameters, made of options that are taken out of `named`."""
+    made = {}
+    for one in filter(_is_group, signature.parameters.values()):
+        inner = inspect.signature(one.annotation)
+        groups = _built(inner, named)
+        own = {name: named.pop(name) for name in inner.parameters if name not in groups}
+        made[one.name] = one.annotation(**groups, **own)
+    return made
+
+
+def _is_group(parameter: inspect.Parameter) -> bool:
+    return is_dataclass(parameter.annotation)
 
 
 # ---- How much privacy, as it is typed: epsilon and delta, or what an attacker may do.
 
 
 RISK_DELTA = 1e-9  # that of `Privacy.from_risk`: it is not loaded for its help
-Epsilon: TypeAlias = Annotated[float | None, option("--epsilon", "EPS", "Privacy parameter epsilon: smaller is safer.")]
-Delta: TypeAlias = Annotated[
-    float | None,
-    option(
-        "--delta",
-        "DELTA",
-        "Privacy parameter delta, far below 1/rows; 0 asks for pure privacy. With a risk in place of --epsilon "
-        f"it may be left out, and is {RISK_DELTA:g}.",
-    ),
-]
-Advantage: TypeAlias = Annotated[
-    float | None,
-    option(
-        "--advantage",
-        "A",
-        "In place of --epsilon: the most by which any attacker's true alarms may exceed the false ones, as 0.1.",
-    ),
-]
-TruePositive: TypeAlias = Annotated[
-    float | None,
-    option(
-        "--true-positive",
-        "RATE",
-        "In place of --epsilon: the highest rate of true alarms of any attacker, with --false-positive.",
-    ),
-]
-FalsePositive: TypeAlias = Annotated[
-    float | None, option("--false-positive", "RATE", "The rate of false alarms that --true-positive is for.")
-]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promise:
+    """A guarantee as it is typed."""
+
+    epsilon: Annotated[float | None, option("--epsilon", "EPS", "Privacy parameter epsilon: smaller is safer.")] = None
+    delta: Annotated[
+        float | None,
+        option(
+            "--delta",
+            "DELTA",
+            "Privacy parameter delta, far below 1/rows; 0 asks for pure privacy. With a risk in place of --epsilon "
+            f"it may be left out, and is {RISK_DELTA:g}.",
+        ),
+    ] = None
+    advantage: Annotated[
+        float | None,
+        option(
+            "--advantage",
+            "A",
+            "In place of --epsilon: the most by which any attacker's true alarms may exceed the false ones, as 0.1.",
+        ),
+    ] = None
+    true_positive: Annotated[
+        float | None,
+        option(
+            "--true-positive",
+            "RATE",
+            "In place of --epsilon: the highest rate of true alarms of any attacker, with --false-positive.",
+        ),
+    ] = None
+    false_positive: Annotated[
+        float | None, option("--false-positive", "RATE", "The rate of false alarms that --true-positive is for.")
+    ] = None
+
+    def read(self, neighbours: "Neighbours | None" = None) -> "Privacy":
+        """The guarantee that was asked for."""
+        from kernelease.privacy.accounting import Privacy
+
+        risk = {
+            "advantage": self.advantage,
+            "true_positive": self.true_positive,
+            "false_positive": self.false_positive,
+        }
+        by_risk = any(value is not None for value in risk.values())
+        if self.epsilon is not None and by_risk:
+            raise ParameterError("--epsilon and a risk both say how much privacy. Give one of them.")
+        if by_risk:
+            delta = RISK_DELTA if self.delta is None else self.delta
+            return Privacy.from_risk(**risk, delta=delta, neighbours=neighbours)
+        if self.epsilon is None:
+            raise ParameterError(
+                "How much privacy? Give --epsilon EPS and --delta DELTA, or what an attacker may do: --advantage A, or "
+                "--true-positive RATE with --false-positive RATE."
+            )
+        if self.delta is None:
+            raise ParameterError(
+                "Give --delta, too: far below 1/rows, as --delta 1e-6; --delta 0 asks for pure privacy, with more "
+                "noise."
+            )
+        return Privacy(epsilon=self.epsilon, delta=self.delta, neighbours=neighbours)
 
 
 def read_cap(text: str, promised: "Privacy") -> "Privacy":
@@ -214,41 +237,6 @@ def read_cap(text: str, promised: "Privacy") -> "Privacy":
         raise ParameterError(f"--cap must be EPS,DELTA, as 3,1e-6; got {text!r}.") from None
 
 
-def promise(
-    *,
-    epsilon: float | None,
-    delta: float | None,
-    advantage: float | None = None,
-    true_positive: float | None = None,
-    false_positive: float | None = None,
-    neighbours: "Neighbours | None" = None,
-) -> "Privacy":
-    """The guarantee that was asked for."""
-    from kernelease.privacy.accounting import Privacy
-
-    risk = (advantage, true_positive, false_positive) != (None, None, None)
-    if epsilon is not None and risk:
-        raise ParameterError("--epsilon and a risk both say how much privacy. Give one of them.")
-    if epsilon is None and not risk:
-        raise ParameterError(
-            "How much privacy? Give --epsilon EPS and --delta DELTA, or what an attacker may do: --advantage A, or "
-            "--true-positive RATE with --false-positive RATE."
-        )
-    if epsilon is None:
-        return Privacy.from_risk(
-            advantage=advantage,
-            true_positive=true_positive,
-            false_positive=false_positive,
-            delta=RISK_DELTA if delta is None else delta,
-            neighbours=neighbours,
-        )
-    if delta is None:
-        raise ParameterError(
-            "Give --delta, too: far below 1/rows, as --delta 1e-6; --delta 0 asks for pure privacy, with more noise."
-        )
-    return Privacy(epsilon=epsilon, delta=delta, neighbours=neighbours)
-
-
 # ---- What `measure` and `release` are both asked for.
 
 
@@ -259,37 +247,39 @@ class TypedOrder:
 
     schema: SchemaFile
     out: Out
-    epsilon: Epsilon = None
-    delta: Delta = None
-    advantage: Advantage = None
-    true_positive: TruePositive = None
-    false_positive: FalsePositive = None
+    privacy: Promise
     ledger: LedgerPath = None
-    cap: Cap = None
+    cap: Annotated[
+        str | None,
+        option(
+            "--cap",
+            "EPS,DELTA",
+            "Make the ledger, if it is not there, with this cap: the most that all releases together may ever spend.",
+        ),
+    ] = None
     seed: Seed = 0
     query: Query = None
-    spark: SparkMaster = None
+    spark: Annotated[
+        str | None,
+        option("--spark", "MASTER", "Where DATA is a table of Spark (spark:TABLE): its master, as spark://host:7077."),
+    ] = None
     key: SigningKey = None
-    target: Target = None
+    target: Annotated[
+        str | None,
+        option("--target", "COLUMN", "A column that the release should predict well: more of the budget goes to it."),
+    ] = None
     analysis: Analyses = None
-    push_down: PushDown = False
+    push_down: Annotated[
+        bool, typer.Option("--push-down", help="Let DuckDB or PostgreSQL count by itself: rows never leave it. Slower.")
+    ] = False
     overwrite: Overwrite = False
-    accept_damage: AcceptDamage = False
-
-    def promise(self) -> "Privacy":
-        """The guarantee that was asked for."""
-        return promise(
-            epsilon=self.epsilon,
-            delta=self.delta,
-            advantage=self.advantage,
-            true_positive=self.true_positive,
-            false_positive=self.false_positive,
-        )
-
-
-def takes_order(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with the options of an order in place of its parameter `order`, a `TypedOrder`."""
-    return spread(command, "order", [*inspect.signature(TypedOrder).parameters.values()], TypedOrder)
+    accept_damage: Annotated[
+        bool,
+        typer.Option(
+            "--accept-damage",
+            help="Don't look first whether the source can be read as the schema declares it: take it as it is.",
+        ),
+    ] = False
 
 
 # ---- How the rows of a source are written: the keys of [source] in a schema file.
@@ -298,39 +288,69 @@ def takes_order(command: Callable[..., None]) -> Callable[..., None]:
 _TAB = ("tab", "\\t")  # how a tab is typed
 
 
-_OPTIONS: dict[str, tuple[Any, str, str]] = {  # by name: type, what stands after it, help
-    "records": (
+def _writing(name: str, metavar: str, text: str) -> Any:
+    return option(name, metavar, text, rich_help_panel="How the rows are written")
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Writing:
+    """How rows are written, as it is typed."""
+
+    records: Annotated[
         RecordEnd | None,
-        "quoted|lines",
-        "Where a record of a CSV file ends: at a newline outside quotes, as RFC 4180 says, or at every newline. "
-        "By default, as all of these, as the schema says, else quoted.",
-    ),
-    "separator": (str | None, "SIGN", "Between the cells of a CSV file: , or ; or | or tab."),
-    "quote": (str | None, "SIGN", "Around cells of a CSV file: a double quote, ' or empty, for none."),
-    "encoding": (str | None, "NAME", "Of a CSV file: utf-8, latin-1, cp1252 and others."),
-    "names": (str | None, "A,B,C", "The columns of a CSV file that has no header line, in order."),
-    "null": (
+        _writing(
+            "--records",
+            "quoted|lines",
+            "Where a record of a CSV file ends: at a newline outside quotes, as RFC 4180 says, or at every newline. "
+            "By default, as all of these, as the schema says, else quoted.",
+        ),
+    ] = None
+    separator: Annotated[
+        str | None, _writing("--separator", "SIGN", "Between the cells of a CSV file: , or ; or | or tab.")
+    ] = None
+    quote: Annotated[
+        str | None, _writing("--quote", "SIGN", "Around cells of a CSV file: a double quote, ' or empty, for none.")
+    ] = None
+    encoding: Annotated[
+        str | None, _writing("--encoding", "NAME", "Of a CSV file: utf-8, latin-1, cp1252 and others.")
+    ] = None
+    names: Annotated[
+        str | None, _writing("--names", "A,B,C", "The columns of a CSV file that has no header line, in order.")
+    ] = None
+    null: Annotated[
         list[str] | None,
-        "TEXT",
-        "A text that means NULL in a CSV file or a workbook; may be given several times.",
-    ),
-    "decimal": (str | None, "SIGN", "Before the decimals of numbers in texts: . or ,"),
-    "thousands": (str | None, "SIGN", "Between thousands of numbers in texts: , . ' or a blank."),
-    "dates": (list[str] | None, "FORMAT", "How dates are written in texts, as %d/%m/%Y; may be given several times."),
-}
+        _writing("--null", "TEXT", "A text that means NULL in a CSV file or a workbook; may be given several times."),
+    ] = None
+    decimal: Annotated[str | None, _writing("--decimal", "SIGN", "Before the decimals of numbers in texts: . or ,")] = (
+        None
+    )
+    thousands: Annotated[
+        str | None, _writing("--thousands", "SIGN", "Between thousands of numbers in texts: , . ' or a blank.")
+    ] = None
+    dates: Annotated[
+        list[str] | None,
+        _writing("--dates", "FORMAT", "How dates are written in texts, as %d/%m/%Y; may be given several times."),
+    ] = None
+
+    @property
+    def given(self) -> bool:
+        """Whether anything was said."""
+        return any(getattr(self, field.name) not in (None, []) for field in fields(self))
+
+    def read(self) -> "Written":
+        """The same as a schema declares it."""
+        from kernelease.table.written import Written
+
+        return Written(
+            separator="\t" if self.separator in _TAB else self.separator,
+            names=None if self.names is None else tuple(name.strip() for name in self.names.split(",")),
+            nulls=None if not self.null else tuple(self.null),
+            **{key: getattr(self, key) for key in ("records", "quote", "encoding", "decimal", "thousands", "dates")},
+        )
 
 
-def takes_writing(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with these options in place of its parameter `written`, a `Written`."""
-    options = []
-    for name, (kind, metavar, text) in _OPTIONS.items():
-        said = option(f"--{name}", metavar, text, rich_help_panel="How the rows are written")
-        parameter = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None)
-        options.append(parameter.replace(annotation=Annotated[kind, said]))
-    return spread(command, "written", options, _read_writing)
-
-
-def read_declared(data: str, schema: Path, written: "Written") -> "Schema":
+def read_declared(data: str, schema: Path, writing: Writing) -> "Schema":
     """The schema in a file, with what the options say, for a source that is there.
 
     Whatever is wrong with them is told before anything is loaded that reads rows or works with them.
@@ -338,20 +358,9 @@ def read_declared(data: str, schema: Path, written: "Written") -> "Schema":
     from kernelease.sources.source import refuse_missing
     from kernelease.table.schema import Schema
 
-    declared = Schema.load(schema).written_as(written)
+    declared = Schema.load(schema).written_as(writing.read())
     refuse_missing(data)
     return declared
-
-
-def _read_writing(*, separator: str | None, names: str | None, null: list[str] | None, **given: Any) -> "Written":
-    from kernelease.table.written import Written
-
-    return Written(
-        separator="\t" if separator in _TAB else separator,
-        names=None if names is None else tuple(name.strip() for name in names.split(",")),
-        nulls=None if not null else tuple(null),
-        **given,
-    )
 
 
 # ---- What the owner lets a draft know.
@@ -383,32 +392,53 @@ Which"""
 class Knowledge:
     """What the owner lets the draft know, beside names and declared types: one thing at most."""
 
-    dictionary: Path | None
-    public: Path | None
-    epsilon: float | None
-    look: bool
-    ledger: Path | None
-    dataset: str | None = None  # the name of the table, where it is not that of its file
+    dictionary: Annotated[
+        Path | None,
+        option(
+            "--from-dictionary",
+            "FILE",
+            "Take types, bounds and categories from the code book: CSV, Frictionless, JSON Schema, DDI, or the "
+            "labels of an SPSS, Stata or SAS file.",
+            exists=True,
+        ),
+    ] = None
+    public: Annotated[
+        Path | None,
+        option("--from-public", "FILE", "Take bounds and categories from this PUBLIC table.", exists=True),
+    ] = None
+    epsilon: Annotated[
+        float | None,
+        option("--private-bounds", "EPS", "Measure bounds of numbers and frequent texts with noise, for this epsilon."),
+    ] = None
+    look: Annotated[
+        bool, typer.Option("--look", help="LOOK AT THE PRIVATE ROWS and propose: you decide which lines are public.")
+    ] = False
+    ledger: Annotated[Path | None, option("--ledger", "FILE", "The ledger that --private-bounds is charged to.")] = None
+    dataset: Annotated[
+        str | None, option("--dataset", "NAME", "The name of the table, as in its ledger; by default that of its file.")
+    ] = None
 
     def __post_init__(self) -> None:
+        if len(self._given) > 1:
+            raise ParameterError(f"{' and '.join(self._given[:2])} both give bounds. Give one of them.")
+        if self.epsilon is not None and self.ledger is None:
+            raise ParameterError(
+                "--private-bounds spends budget: give its --ledger (`kernelease budget create` makes one)."
+            )
+
+    @property
+    def _given(self) -> list[str]:
         given = {
             "--from-dictionary": self.dictionary is not None,
             "--from-public": self.public is not None,
             "--private-bounds": self.epsilon is not None,
             "--look": self.look,
         }
-        if sum(given.values()) > 1:
-            both = " and ".join([name for name, there in given.items() if there][:2])
-            raise ParameterError(f"{both} both give bounds. Give one of them.")
-        if self.epsilon is not None and self.ledger is None:
-            raise ParameterError(
-                "--private-bounds spends budget: give its --ledger (`kernelease budget create` makes one)."
-            )
+        return [name for name, there in given.items() if there]
 
     def ask(self) -> "Knowledge":
         """What was given; on a terminal, where nothing was, what the owner answers."""
-        silent = self.dictionary is None and self.public is None and self.epsilon is None and not self.look
-        if not silent or not on_a_terminal():
+        if self._given or not on_a_terminal():
             return self
         way = _way(typer.prompt(_QUESTION, default=_Way.NAMES.value))
         if way is _Way.DICTIONARY:

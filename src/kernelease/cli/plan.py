@@ -6,18 +6,7 @@ from typing import Annotated
 
 import typer
 
-from kernelease.cli.options import (
-    Advantage,
-    Analyses,
-    Delta,
-    Epsilon,
-    FalsePositive,
-    Json,
-    Quiet,
-    SchemaFile,
-    TruePositive,
-    promise,
-)
+from kernelease.cli.options import Analyses, Promise, SchemaFile
 from kernelease.cli.screen import Html, Screen, check_free, write_new
 
 
@@ -27,11 +16,7 @@ def plan(
     rows: Annotated[
         int, typer.Option(metavar="N", min=1, help="How many rows (or persons) the table has, or may have.")
     ],
-    epsilon: Epsilon = None,
-    delta: Delta = None,
-    advantage: Advantage = None,
-    true_positive: TruePositive = None,
-    false_positive: FalsePositive = None,
+    privacy: Promise,
     analysis: Analyses = None,
     simulate: Annotated[
         Path | None,
@@ -39,8 +24,7 @@ def plan(
     ] = None,
     all_pairs: Annotated[bool, typer.Option("--all-pairs", help="List every pair, not only the noisiest.")] = False,
     html: Html = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    screen: Screen,
 ) -> None:
     """Say what a release would be like: noise, attackers, time, memory and size. No data are touched.
 
@@ -56,25 +40,21 @@ def plan(
     elif analysis or simulate is not None:
         given = "--analysis" if analysis else "--simulate"
         raise ParameterError(f"{given}: is for one table. Several tables are planned without it: leave it out.")
-    privacy = promise(
-        epsilon=epsilon, delta=delta, advantage=advantage, true_positive=true_positive, false_positive=false_positive
-    )
+    promised = privacy.read()
 
     from kernelease.cli.work import summary
-    from kernelease.pipeline import plan as plan_release
-    from kernelease.pipeline import rehearse
+    from kernelease.pipeline import plan as plan_release, rehearse
     from kernelease.report import sheet
     from kernelease.sources.opening import read_public
 
     public = None if simulate is None else read_public(simulate)
-    expected = plan_release(declared, privacy=privacy, rows=rows, like=public)
-    screen = Screen(json=as_json, quiet=quiet)
+    expected = plan_release(declared, privacy=promised, rows=rows, like=public)
     fields, tables = summary.plan_fields(expected), summary.plan_tables(expected, all_pairs)
     parts = summary.plan_parts(expected)
     if public is not None and not isinstance(declared, Tables):
         with screen.progress() as progress:
             size = min(rows, summary.MOST_REHEARSED)
-            errors = rehearse(public, schema=declared, privacy=privacy, rows=size, progress=progress)
+            errors = rehearse(public, schema=declared, privacy=promised, rows=size, progress=progress)
         fields["rehearsal"] = summary.rehearsal_fields(declared, errors, size)
         tables += summary.rehearsal_tables(declared, errors, size)
         parts += summary.rehearsal_parts(declared, errors, size)

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from kernelease.cli.options import Bundle, Json, Quiet, Whence, Whose
+from kernelease.cli.options import Bundle, Whence, Whose
 from kernelease.cli.screen import Screen
 
 
@@ -53,8 +53,7 @@ def query(
     parts: Annotated[
         bool, typer.Option("--parts", help="Also show what each error is made of: noise, sampling, bias.")
     ] = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    screen: Screen,
 ) -> None:
     """Ask a release: averages, distributions, models and comparisons, each with its interval.
 
@@ -80,4 +79,4 @@ def query(
     found = compare_groups(answer(name, asked), minus, over)
     fields: dict[str, Any] = {"query": name, "of": about, "where": where, "by": by, "minus": minus, "over": over}
     fields |= {"target": of.value, "estimate": estimate.value, "level": level, **record(found, level)}
-    Screen(json=as_json, quiet=quiet).result(fields, *show(found, level, parts=parts))
+    screen.result(fields, *show(found, level, parts=parts))

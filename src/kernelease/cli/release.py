@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kernelease.cli.options import Data, Json, Quiet, Rows, TypedOrder, read_declared, takes_order, takes_writing
+from kernelease.cli.options import Data, Rows, TypedOrder, Writing, read_declared
 from kernelease.cli.screen import Screen
 from kernelease.errors import ParameterError
 
 if TYPE_CHECKING:
     from kernelease.cli.work.request import Request
-    from kernelease.table.written import Written
 
 
 @unique
@@ -24,8 +23,6 @@ class MethodName(StrEnum):
     SUBSPACE = "subspace"
 
 
-@takes_writing
-@takes_order
 def release(
     data: Data,
     *,
@@ -65,20 +62,18 @@ def release(
             help="Several tables: DATA is a folder with a file for each, or a database; SCHEMA has [tables.NAME].",
         ),
     ] = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    written: "Written",
+    screen: Screen,
+    writing: Writing,
 ) -> None:
     """Publish synthetic rows in place of a private table: measure, then fit.
 
     First it looks whether the source can be read as the schema declares it, and stops with nothing spent where cells
     can't be read, a column is lost or a quote is never closed: `kernelease check` shows which.
     """
-    screen = Screen(json=as_json, quiet=quiet)
     if tables:
         if public is not None or published_rows is not None or check or method is not MethodName.AUTO:
             raise ParameterError("--tables: goes without --method, --public, --published-rows and --check.")
-        if written != type(written)():
+        if writing.given:
             raise ParameterError("--tables: how a file is written is said in its table's [tables.NAME.source].")
         _release_tables(data, order, screen, rows=rows, fast=fast)
         return
@@ -89,8 +84,8 @@ def release(
         raise ParameterError(
             "--rows: public rows are weighted, not drawn. `kernelease export --rows` makes any number."
         )
-    order.promise()  # what is wrong with it is told before anything is read
-    declared = read_declared(data, order.schema, written)
+    order.privacy.read()  # what is wrong with it is told before anything is read
+    declared = read_declared(data, order.schema, writing)
 
     from kernelease.bundle.container import check_target
 
@@ -114,7 +109,7 @@ def release(
 
 def _release_tables(data: str, order: TypedOrder, screen: Screen, *, rows: int | None, fast: bool) -> None:
     """Several tables, from a folder with a file for each."""
-    order.promise()
+    order.privacy.read()
 
     from dataclasses import replace
 

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from kernelease.cli.command import FAILED
-from kernelease.cli.options import Bundle, Json, Overwrite, Query, Quiet
+from kernelease.cli.options import Bundle, Overwrite, Query
 from kernelease.cli.screen import Screen, facts
 
 
@@ -26,8 +26,7 @@ def report(
         typer.Option(metavar="BUNDLE", help="Another release of the same columns, to show side by side with this one."),
     ] = None,
     overwrite: Overwrite = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    screen: Screen,
 ) -> None:
     """Write the release explorer: one page with the guarantee, every column and pair, answers and checks.
 
@@ -37,7 +36,6 @@ def report(
     """
     from kernelease.report.page import report_bundle
 
-    screen = Screen(json=as_json, quiet=quiet)
     with screen.progress() as progress:
         written, holds = report_bundle(
             bundle, out, private=private, query=query, compare=compare, overwrite=overwrite, progress=progress

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kernelease.cli.options import Data, Json, Knowledge, Query, Quiet, takes_writing
+from kernelease.cli.options import Data, Knowledge, Query, Writing
 from kernelease.cli.screen import Screen, facts, grid, line, write_new
 from kernelease.errors import ParameterError
 
 if TYPE_CHECKING:
     from kernelease.relational.schema import Tables
-    from kernelease.table.written import Written
 
 schema = typer.Typer(no_args_is_help=True, help="Schema files: draft one, check one, or teach them to an editor.")
 
@@ -22,48 +21,20 @@ schema = typer.Typer(no_args_is_help=True, help="Schema files: draft one, check 
 
 
 @schema.command("draft")
-@takes_writing
 def draft_command(
     data: Data,
     *,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="The file to write; by default stdout.")
     ] = None,
-    from_dictionary: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            exists=True,
-            help="Take types, bounds and categories from the code book: CSV, Frictionless, JSON Schema, DDI, or the "
-            "labels of an SPSS, Stata or SAS file.",
-        ),
-    ] = None,
-    from_public: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", exists=True, help="Take bounds and categories from this PUBLIC table."),
-    ] = None,
-    private_bounds: Annotated[
-        float | None,
-        typer.Option(metavar="EPS", help="Measure bounds of numbers and frequent texts with noise, for this epsilon."),
-    ] = None,
-    look: Annotated[
-        bool, typer.Option("--look", help="LOOK AT THE PRIVATE ROWS and propose: you decide which lines are public.")
-    ] = False,
-    ledger: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The ledger that --private-bounds is charged to.")
-    ] = None,
-    dataset: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="The name of the table, as in its ledger; by default that of its file."),
-    ] = None,
+    knowledge: Knowledge,
     tables: Annotated[
         bool,
         typer.Option("--tables", help="Several tables: DATA is a folder with a file for each; keys are found, too."),
     ] = False,
     query: Query = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    written: "Written",
+    screen: Screen,
+    writing: Writing,
 ) -> None:
     """Draft a schema from the names and declared types of a table's columns, and from nothing in its rows.
 
@@ -83,20 +54,12 @@ def draft_command(
 
     if out is not None:
         _check_target(out)
-    told = Knowledge(
-        dictionary=from_dictionary,
-        public=from_public,
-        epsilon=private_bounds,
-        look=look,
-        ledger=ledger,
-        dataset=dataset,
-    ).ask()
-    screen = Screen(json=as_json, quiet=quiet)
+    told = knowledge.ask()
     if tables:
-        text = draft_tables_text(data, query, written, told)
+        text = draft_tables_text(data, query, writing.read(), told)
     else:
-        text = draft_text(data, query, with_separator(data, query, written, screen), told, screen)
-    if out is None and not as_json:
+        text = draft_text(data, query, with_separator(data, query, writing.read(), screen), told, screen)
+    if out is None and not screen.json:
         typer.echo(text, nl=False)
         return
     if out is not None:
@@ -133,11 +96,7 @@ def _write(text: str, out: Path, *, private: bool) -> None:
 
 
 @schema.command()
-def check(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A schema file.")],
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
+def check(file: Annotated[Path, typer.Argument(metavar="FILE", help="A schema file.")], *, screen: Screen) -> None:
     """Check a schema file, and list its columns with the number of atoms that each has."""
     from kernelease.methods.interactions.interactions import Interactions
     from kernelease.relational.schema import Tables, is_of_tables
@@ -145,7 +104,7 @@ def check(
     from kernelease.table.schema import Schema
 
     if is_of_tables(file):
-        _check_tables(Tables.load(file), Screen(json=as_json, quiet=quiet))
+        _check_tables(Tables.load(file), screen)
         return
     loaded = Schema.load(file)
     Interactions().check(TableDomain(loaded))
@@ -176,9 +135,7 @@ def check(
     )
     rows = [(item.name, item.tag, "yes" if item.nullable else "no", f"{item.size:,}") for item in loaded]
     rows += [(item.name, item.tag, "yes" if item.nullable else "no", one.told) for one, item in derived]
-    Screen(json=as_json, quiet=quiet).result(
-        fields, about, line(""), grid(("column", "type", "nullable", "atoms"), rows, text=range(3))
-    )
+    screen.result(fields, about, line(""), grid(("column", "type", "nullable", "atoms"), rows, text=range(3)))
 
 
 def _check_tables(loaded: "Tables", screen: Screen) -> None:

@@ -27,8 +27,8 @@ _WIDTH = 120  # of what goes to a file or a pipe, so that it is the same everywh
 class Screen:
     """Results as tables or, with `json`, as exactly one JSON object. With `quiet`, no progress, notes or summaries."""
 
-    json: bool = False
-    quiet: bool = False
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object, for machines.")] = False
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, notes or summary.")] = False
 
     def result(self, fields: dict[str, Any], *shown: RenderableType) -> None:
         """What the command was asked for."""

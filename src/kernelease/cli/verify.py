@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kernelease.cli.command import FAILED
-from kernelease.cli.options import Bundle, Json, Quiet
+from kernelease.cli.options import Bundle
 from kernelease.cli.screen import Screen, facts
 
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 def verify(
     bundle: Bundle,
+    *,
     key: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The publisher's public key: the bundle must be signed by it.")
     ] = None,
@@ -26,16 +27,14 @@ def verify(
         Path | None,
         typer.Option(metavar="FILE", help="The owner's ledger: it must have the entry, and say the same of it."),
     ] = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    screen: Screen,
 ) -> None:
     """Check sums and signature, recompute the guarantee from the noise, compare all documents, look at every row.
 
     The exit code is 0 if all of it holds, else 1.
     """
     from kernelease.bundle.signing import load_public_key
-    from kernelease.bundle.verify import on_trust
-    from kernelease.bundle.verify import verify as verify_bundle
+    from kernelease.bundle.verify import on_trust, verify as verify_bundle
     from kernelease.ledgers import LedgerFile
 
     found = verify_bundle(
@@ -56,7 +55,7 @@ def verify(
     lines = facts(
         [*shown, *((f"{'on trust' if not number else ''}", what) for number, what in enumerate(open_to_trust))]
     )
-    Screen(json=as_json, quiet=quiet).summary(fields, lines)
+    screen.summary(fields, lines)
     if not holds:
         raise typer.Exit(FAILED)
 

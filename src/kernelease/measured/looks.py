@@ -83,6 +83,10 @@ class Look(Kind):
     grids: tuple[int, ...] = ()
     stretches: Integers = dataclasses.field(default_factory=partial(np.array, (), np.int64))  # (cells,), of a comb
 
+    def __post_init__(self) -> None:
+        if self.first.ndim != 1 or self.stretches.ndim != 1:
+            raise ParameterError("Look: needs a list of levels, and of stretches.")
+
     def of(self, declared: Column) -> Column:
         """The column that is counted; a `ParameterError` where there is none."""
         laid = Laid(column=self.column, numerator=self.numerator, denominator=self.denominator, first=self.first).of(

@@ -12,7 +12,7 @@ from kernelease.analysis.evidence import Answerable, Answers
 from kernelease.answers.release import Release
 from kernelease.arrays import Floats, Integers, Rows
 from kernelease.estimate.marginal import MeasuredMarginal, tabulation
-from kernelease.features.class_moments import ClassMoments
+from kernelease.features.moments import ClassMoments
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.measured.embeddings import NoisyEmbedding, NoisyEmbeddings
 from kernelease.measured.offsets import Levels, declared_levels, levels_of

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from kernelease.arrays import Integers
 from kernelease.errors import ParameterError, SourceError
 from kernelease.sources.source import FileSource, FileStamp, Piece
-from kernelease.table.written import ENCODINGS, QUOTES, Records, Written, canonical_encoding, is_separator
+from kernelease.table.written import Records, Written, cell_problems
 
 # ---- Some records of a CSV file, as they stand in it.
 
@@ -440,20 +440,8 @@ class CsvFormat:
         )
 
     def __post_init__(self) -> None:
-        if self.separator is not None and not is_separator(self.separator):
-            raise ParameterError(
-                f"CsvFormat: separator must be a tab or a printable ASCII character but a quote, "
-                f"got {self.separator!r}."
-            )
-        if self.quote not in QUOTES or self.quote == self.separator:
-            raise ParameterError(
-                f"CsvFormat: quote must be a double quote, ' or empty, and not the separator, got {self.quote!r}."
-            )
-        if canonical_encoding(self.encoding) not in ENCODINGS:
-            known = ", ".join(sorted(ENCODINGS))
-            raise ParameterError(
-                f"CsvFormat: encoding must be one of {known}, got {self.encoding!r}. Convert the file to UTF-8."
-            )
+        for _, message in cell_problems(self.separator, self.quote, self.encoding):
+            raise ParameterError(f"CsvFormat: {message}")
         if self.records not in tuple(Records):
             raise ParameterError(f"CsvFormat: records must be {' or '.join(Records)}, got {self.records!r}.")
         object.__setattr__(self, "records", Records(self.records))

@@ -31,7 +31,7 @@ from kernelease.sources.sql import (
     select,
     titled,
 )
-from kernelease.table.columns.column import Column
+from kernelease.table.columns.column import Codes, Column
 from kernelease.table.columns.listed import Listed
 from kernelease.table.columns.numeric import Integer, Number
 from kernelease.table.columns.temporal import Date, Datetime
@@ -183,6 +183,11 @@ class PostgresqlDialect(Dialect):
     """
 
     name: ClassVar[str] = "PostgreSQL"
+    array: ClassVar[str] = "ARRAY"
+    wide: ClassVar[str] = "int8"
+
+    def narrow(self, codes: Codes) -> str:
+        return "int2" if codes.max() < 2**15 else "int4"  # with a sign
 
     def cell(self, column: Column, declared: str, reference: str) -> Cell:
         if declared == "numeric":
@@ -352,7 +357,7 @@ class SqliteQuery(SchemaFile):
     def describe(self) -> str:
         return titled(f"SQLite file {self.path}", self.query)
 
-    def _rows(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
+    def _read(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
         for batch in self._cells(columns):
             pairs = zip(columns, batch.columns[::2], batch.columns[1::2], strict=True)
             arrays = [self._array(name, text, there) for name, text, there in pairs]

@@ -8,8 +8,7 @@ import numpy as np
 
 from kernelease.arrays import Integers, Rows, block_slices
 from kernelease.cuda import as_device_rows, cupy, processors, program, shared_bytes, translated
-from kernelease.exact.embedding import ExactEmbedding
-from kernelease.exact.rows import PrivateArray
+from kernelease.exact.rows import ExactEmbedding, PrivateArray
 from kernelease.features.feature_map import LARGEST_STEP, FeatureMap
 from kernelease.features.fourier import ANGLE_BITS, Fourier, circle
 from kernelease.features.nystrom import KERNEL_BITS, Nystrom

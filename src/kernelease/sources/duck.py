@@ -26,7 +26,7 @@ from kernelease.sources.sql import (
     titled,
 )
 from kernelease.table.columns.cells import Stepped
-from kernelease.table.columns.column import Column
+from kernelease.table.columns.column import Codes, Column
 from kernelease.table.columns.numeric import Integer, Number
 from kernelease.table.columns.temporal import Date, Datetime
 from kernelease.table.reading import DAY, MICROSECOND, NUMBER
@@ -93,7 +93,7 @@ class DuckFile(SchemaFile):
     def describe(self) -> str:
         return titled(f"DuckDB file {self.path}", self.query)
 
-    def _rows(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
+    def _read(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
         with _relation(self.path, self.query) as relation, read_to_the_end(self.describe(), _duckdb().Error):
             yield from _stream(relation, columns, self.batch_rows)
 
@@ -173,6 +173,11 @@ class DuckDialect(Dialect):
     """DuckDB's SQL. Numbers are binned by the very float64 operations that `Number` defines."""
 
     name: ClassVar[str] = "DuckDB"
+    array: ClassVar[str] = ""
+    wide: ClassVar[str] = "INTEGER"
+
+    def narrow(self, codes: Codes) -> str:
+        return "UTINYINT" if codes.max() < 2**8 else "USMALLINT"
 
     def cell(self, column: Column, declared: str, reference: str) -> Cell:
         kind, sql = _read(declared, reference)

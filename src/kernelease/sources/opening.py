@@ -31,6 +31,7 @@ from kernelease.sources.source import (
     FileSource,
     ManyFiles,
     Source,
+    Wrapper,
     check_columns,
     existing,
     find_files,
@@ -40,7 +41,7 @@ from kernelease.sources.stat import ExcelSheet, StatFile
 from kernelease.table.columns.listed import Listed
 from kernelease.table.columns.numeric import Integer, Number
 from kernelease.table.schema import Schema
-from kernelease.table.written import OF_FILES, OF_TEXTS, Records, shown, unheeded
+from kernelease.table.written import OF_FILES, OF_TEXTS, Records, shown, source_error, unheeded
 
 
 def open_source(
@@ -84,10 +85,11 @@ def open_source(
             return kind.open(files.paths[0], query, batch_rows=batch_rows)
         if files.kind != EXCEL:
             _refuse_query(query)
-        parts = tuple(_from_file(path, files.kind, csv or CsvFormat(), query, batch_rows) for path in files.paths)
-        if len(parts) == 1:
-            return parts[0]
-        return ManyFiles(parts=parts, title=f"{files.kind} {files.title}", batch_rows=batch_rows)
+        first, *others = (_from_file(path, files.kind, csv or CsvFormat(), query, batch_rows) for path in files.paths)
+        if not others:
+            return first
+        title = f"{files.kind} {files.title}"
+        return ManyFiles(inner=first, others=tuple(others), title=title, batch_rows=batch_rows)
     _refuse_query(query)
     return _from_memory(data, batch_rows)
 
@@ -112,7 +114,7 @@ def open_declared(
     source = open_source(data, query=query, csv=csv, spark=spark, batch_rows=batch_rows)
     for key in (key for key in (*OF_FILES, *OF_TEXTS) if key not in source.heeds()):
         if (given := getattr(schema.source, key)) not in (None, Records.QUOTED):
-            raise _contradiction(key, f"{key} = {shown(given)} {unheeded(key, source.describe())}. Remove it.")
+            raise source_error(key, f"{key} = {shown(given)} {unheeded(key, source.describe())}. Remove it.")
     if (found := _opened_as(source)) is not None:
         _compare(source, found, wanted, schema)
     declared = DeclaredSource.of(source, schema)
@@ -131,15 +133,16 @@ def _expected(schema: Schema) -> tuple[tuple[str, pa.DataType], ...]:
         (column.source_name, pa.float64() if isinstance(column, numbers) else pa.dictionary(pa.int32(), pa.string()))
         for column in schema
         if isinstance(column, (Listed, *numbers)) and column.source_name != schema.unit
+        if getattr(column, "minus", None) is None
     ]
     return tuple(kinds)
 
 
 def _opened_as(source: Source) -> CsvFormat | ExcelSheet | None:
     """What says how a file was read, if that was a choice."""
-    inner = source.inner if isinstance(source, DeclaredSource) else source
-    first = inner.parts[0] if isinstance(inner, ManyFiles) else inner
-    return first.format if isinstance(first, CsvFile) else first if isinstance(first, ExcelSheet) else None
+    if isinstance(source, Wrapper):
+        return _opened_as(source.inner)
+    return source.format if isinstance(source, CsvFile) else source if isinstance(source, ExcelSheet) else None
 
 
 def _compare(source: Source, found: CsvFormat | ExcelSheet, wanted: CsvFormat, schema: Schema) -> None:
@@ -148,15 +151,11 @@ def _compare(source: Source, found: CsvFormat | ExcelSheet, wanted: CsvFormat, s
         declared = key == "records" or getattr(schema.source, key) is not None
         had, meant = getattr(found, key), getattr(wanted, key)
         if declared and had != meant:
-            raise _contradiction(
+            raise source_error(
                 key,
                 f"{source.describe()} was opened with {key} = {shown(had)}, and the schema means {shown(meant)}. "
                 f"Open it so, or declare [source] {key} = {shown(had)}.",
             )
-
-
-def _contradiction(key: str, message: str) -> SchemaError:
-    return SchemaError(f"[source]: {message}", path=("source", key))
 
 
 def _is_paths(data: Any) -> TypeGuard[str | Path | Sequence[str | Path]]:

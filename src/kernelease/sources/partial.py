@@ -1,9 +1,11 @@
-"""What is done to the rows of one part: record batches in, one array of integers out. Tasks can be pickled."""
+"""What is done to the rows of one part: record batches in, one array of integers out.
+
+A stage or a task is one of these functions with all but its batches given (`functools.partial`), and can be pickled.
+"""
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias, final
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -13,8 +15,8 @@ from kernelease._version import __version__
 from kernelease.arrays import BigIntegers, Floats, Integers, block_slices
 from kernelease.errors import SourceError
 from kernelease.exact.counts import CHUNK, PartialCounts, PartialWeights, shaped
-from kernelease.exact.embedding import PartialSums
 from kernelease.exact.persons import UnitCap
+from kernelease.exact.rows import PartialSums
 from kernelease.features.feature_map import FeatureMap
 from kernelease.measured.blocks import Block
 from kernelease.passes import Batch, Layout, Weighing
@@ -34,139 +36,82 @@ PERSONAL = pa.schema([("person", pa.binary()), ("codes", pa.binary())])
 _LIMB, _LOWER = 32, 2**32 - 1  # bits, and the number that has them all: 2³¹ parts may be added up
 
 
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Encode:
-    """Rows to chunks of codes."""
-
-    schema: Schema
-
-    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """`CODED` batches."""
-        encoder = Encoder(self.schema, fine=True)
-        return _coded((encoder.encode(_plain(batch)).T, None) for batch in batches)
+# ---- Stages: rows to chunks of codes.
 
 
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EncodePersons:
-    """Rows to codes, each with its person's digest, so that all rows of a person can be brought to one part."""
-
-    schema: Schema
-    cap: UnitCap
-    key: bytes
-
-    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """`PERSONAL` batches."""
-        encoder = Encoder(self.schema, fine=True)
-        width = 2 * encoder.width
-        for batch in map(_plain, batches):
-            positions, keys = identities(batch.column(self.cap.column))
-            digests = [None if i is None else hashlib.blake2b(i, digest_size=16, key=self.key).digest() for i in keys]
-            persons = pa.array(digests, pa.binary()).take(pa.array(positions, pa.int64()))
-            rows = pa.FixedSizeBinaryArray.from_buffers(
-                pa.binary(width),
-                batch.num_rows,
-                [None, pa.py_buffer(np.ascontiguousarray(encoder.encode(batch), dtype="<i2"))],
-            )
-            made = pa.RecordBatch.from_arrays([persons, rows.cast(pa.binary())], schema=PERSONAL)
-            yield made.filter(persons.is_valid()) if self.cap.rows_without_unit == "drop" else made
+def encode(schema: Schema, batches: Batches) -> Iterator[pa.RecordBatch]:
+    """Rows to `CODED` batches."""
+    encoder = Encoder(schema, fine=True)
+    return _coded((encoder.encode(_plain(batch)).T, None) for batch in batches)
 
 
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cap:
-    """All rows of some persons to chunks of codes with weights."""
+def encode_persons(schema: Schema, cap: UnitCap, key: bytes, batches: Batches) -> Iterator[pa.RecordBatch]:
+    """Rows to `PERSONAL` batches: by their digests all rows of a person can be brought to one part."""
+    encoder = Encoder(schema, fine=True)
+    width = 2 * encoder.width
+    for batch in map(_plain, batches):
+        positions, keys = identities(batch.column(cap.column))
+        digests = [None if i is None else hashlib.blake2b(i, digest_size=16, key=key).digest() for i in keys]
+        persons = pa.array(digests, pa.binary()).take(pa.array(positions, pa.int64()))
+        rows = pa.FixedSizeBinaryArray.from_buffers(
+            pa.binary(width),
+            batch.num_rows,
+            [None, pa.py_buffer(np.ascontiguousarray(encoder.encode(batch), dtype="<i2"))],
+        )
+        made = pa.RecordBatch.from_arrays([persons, rows.cast(pa.binary())], schema=PERSONAL)
+        yield made.filter(persons.is_valid()) if cap.rows_without_unit == "drop" else made
 
-    cap: UnitCap
-    columns: int
 
-    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """`CODED` batches, of `PERSONAL` ones."""
-        rows = ((batch.column("person"), self._codes(batch)) for batch in batches)
-        return _coded((codes.T, weights) for codes, weights in self.cap.keep(rows, self.columns))
+def cap_persons(cap: UnitCap, columns: int, batches: Batches) -> Iterator[pa.RecordBatch]:
+    """All rows of some persons, as `PERSONAL` batches, to `CODED` ones with weights."""
 
-    def _codes(self, batch: pa.RecordBatch) -> NDArray[np.int32]:
+    def codes(batch: pa.RecordBatch) -> NDArray[np.int32]:
         content = b"".join(batch.column("codes").to_pylist())
-        return np.frombuffer(content, dtype="<i2").reshape(-1, self.columns).astype(np.int32)
+        return np.frombuffer(content, dtype="<i2").reshape(-1, columns).astype(np.int32)
+
+    rows = ((batch.column("person"), codes(batch)) for batch in batches)
+    return _coded((kept.T, weights) for kept, weights in cap.keep(rows, columns))
 
 
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Count:
-    """Partial counts of `CODED` batches."""
-
-    layout: Layout
-
-    def __call__(self, batches: Batches) -> Integers:
-        """The counts of all groups, one after the other."""
-        counts = PartialCounts(self.layout)
-        for batch in _chunks(batches):
-            counts.add(batch)
-        return counts.total()
+# ---- Tasks: what a part is asked for.
 
 
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Weigh:
-    """Partial sums of weights of `CODED` batches: the moments of some blocks."""
-
-    blocks: tuple[Block, ...]
-    columns: int
-    fine: tuple[int, ...]
-
-    def __call__(self, batches: Batches) -> Integers:
-        """As `in_limbs` has them: one block's sums after the other."""
-        return in_limbs(weigh_blocks(_chunks(batches), self.blocks, self.columns, self.fine))
+def count(layout: Layout, batches: Batches) -> Integers:
+    """The counts of all groups in `CODED` batches, one after the other."""
+    counts = PartialCounts(layout)
+    for batch in _chunks(batches):
+        counts.add(batch)
+    return counts.total()
 
 
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SumCodes:
-    """Partial sums of the features of `CODED` batches: a row is its codes."""
-
-    feature_map: FeatureMap
-    columns: int
-
-    def __call__(self, batches: Batches) -> Integers:
-        """As `PartialSums` has them."""
-        sums = PartialSums(self.feature_map)
-        for codes, _ in _chunks(batches):
-            sums.add(np.stack(codes[: self.columns], axis=1).astype(np.int64))
-        return sums.total()
+def weigh(blocks: tuple[Block, ...], columns: int, fine: tuple[int, ...], batches: Batches) -> Integers:
+    """Sums of weights in `CODED` batches, the moments of some blocks, as `in_limbs` has them."""
+    return in_limbs(weigh_blocks(_chunks(batches), blocks, columns, fine))
 
 
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SumVectors:
-    """Partial sums of the features of rows of numbers; without a map, only how many rows there are."""
-
-    feature_map: FeatureMap | None
-
-    def __call__(self, batches: Batches) -> Integers:
-        """As `PartialSums` has them, or the number of rows."""
-        if self.feature_map is None:
-            return np.array([sum(batch.num_rows for batch in batches)], dtype=np.int64)
-        sums = PartialSums(self.feature_map)
-        for batch in batches:
-            sums.add(_vectors(_plain(batch)))
-        return sums.total()
+def sum_codes(feature_map: FeatureMap, columns: int, batches: Batches) -> Integers:
+    """Sums of the features of `CODED` batches, where a row is its codes: as `PartialSums` has them."""
+    sums = PartialSums(feature_map)
+    for codes, _ in _chunks(batches):
+        sums.add(np.stack(codes[:columns], axis=1).astype(np.int64))
+    return sums.total()
 
 
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Then:
-    """A task after a stage, as one task."""
+def sum_vectors(feature_map: FeatureMap | None, batches: Batches) -> Integers:
+    """Sums of the features of rows of numbers, as `PartialSums` has them; without a map, the number of rows."""
+    if feature_map is None:
+        return np.array([sum(batch.num_rows for batch in batches)], dtype=np.int64)
+    sums = PartialSums(feature_map)
+    for batch in batches:
+        sums.add(_vectors(_plain(batch)))
+    return sums.total()
 
-    stage: Stage
-    task: Task
-    version: str = __version__
 
-    def __call__(self, batches: Batches) -> Integers:
-        """Refused by a worker that has another version of this package: it may encode otherwise."""
-        if self.version != __version__:
-            raise SourceError(f"A worker has kernelease {__version__}, and {self.version} asks for its sums.")
-        return self.task(self.stage(batches))
+def run_after(stage: Stage, task: Task, version: str, batches: Batches) -> Integers:
+    """A task after a stage, refused by a worker whose package is of another version: it may encode otherwise."""
+    if version != __version__:
+        raise SourceError(f"A worker has kernelease {__version__}, and {version} asks for its sums.")
+    return task(stage(batches))
 
 
 def weigh_blocks(

@@ -4,35 +4,36 @@ import secrets
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, TypeAlias, final
 
 import numpy as np
 import pyarrow as pa
 
+from kernelease._version import __version__
 from kernelease.arrays import BigIntegers, Integers, Rows
 from kernelease.errors import ParameterError, SourceError
 from kernelease.exact.counts import ExactCounts, tables_of
-from kernelease.exact.embedding import ExactEmbedding
 from kernelease.exact.persons import UnitCap
-from kernelease.exact.rows import PrivateRows
+from kernelease.exact.rows import ExactEmbedding, PrivateRows
 from kernelease.features.feature_map import FeatureMap
 from kernelease.passes import Layout
 from kernelease.privacy.sensitivity import Neighbours, public_number
 from kernelease.seeds import PublicSeed
 from kernelease.sources.partial import (
-    Cap,
-    Count,
-    Encode,
-    EncodePersons,
     Stage,
-    SumCodes,
-    SumVectors,
     Task,
-    Then,
-    Weigh,
+    cap_persons,
+    count,
+    encode,
+    encode_persons,
     from_limbs,
+    run_after,
+    sum_codes,
+    sum_vectors,
+    weigh,
 )
-from kernelease.sources.source import Source
+from kernelease.sources.source import Source, Wrapper
 from kernelease.table.encode import Encoder
 from kernelease.table.reading import is_number
 from kernelease.table.schema import Schema
@@ -101,7 +102,7 @@ def distant_counts(
     """
     found: list[int] = []
 
-    def count(blocks: Any) -> list[Integers]:
+    def tables(blocks: Any) -> list[Integers]:
         layout = Layout.of(blocks, sizes)
         counts = added_up(summing(layout), layout.starts[-1])
         found.append(int(counts[: layout.starts[1]].sum()))  # every row is in one cell of every group
@@ -109,10 +110,10 @@ def distant_counts(
             raise SourceError("A later pass found other rows than the first. Give a query that always gives the same.")
         return tables_of(layout, counts, blocks)
 
-    def weigh(blocks: Any) -> list[BigIntegers]:
+    def moments(blocks: Any) -> list[BigIntegers]:
         return from_limbs(added_up(weighing(blocks), 2 * sum(block.cells for block in blocks)), blocks)
 
-    counts = ExactCounts(count, sizes, unit=unit, weigher=weigh)
+    counts = ExactCounts(tables, sizes, unit=unit, weigher=moments)
     counts.again = again
     return counts
 
@@ -153,7 +154,7 @@ class Partitioned(Source):
 
     def encoded(self, columns: tuple[str, ...], stage: Stage) -> Sums:
         """Sums over what a stage makes of each part. An engine that keeps what was made reads its rows once."""
-        return lambda task: self.sums(columns, Then(stage=stage, task=task))
+        return lambda task: self.sums(columns, partial(run_after, stage, task, __version__))
 
     def regrouped(self, columns: tuple[str, ...], stage: Stage, after: Stage) -> Sums:
         """The same with two stages: between them, all rows of a `person` are brought to one part."""
@@ -172,19 +173,10 @@ class Partitioned(Source):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class Fetched(Source):
+class Fetched(Wrapper):
     """The rows of another engine, which come here a part at a time: one of several tables, whose keys meet here."""
 
     inner: Partitioned
-
-    def names(self) -> tuple[str, ...]:
-        return self.inner.names()
-
-    def declared_schema(self) -> pa.Schema | None:
-        return self.inner.declared_schema()
-
-    def describe(self) -> str:
-        return self.inner.describe()
 
     def _read(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
         return self.inner.fetched(columns)
@@ -194,22 +186,23 @@ def distant_table(source: Partitioned, schema: Schema, seed: PublicSeed) -> Dist
     """A declared table whose rows stay where they lie."""
     schema.check_source(source.names())
     if schema.unit is None:
-        unit, sums = 1, source.encoded(schema.names, Encode(schema=schema))
+        unit, sums = 1, source.encoded(schema.names, partial(encode, schema))
     else:
         cap, columns = UnitCap.of(schema, seed), (*schema.names, schema.unit)
-        first = EncodePersons(schema=schema, cap=cap, key=secrets.token_bytes(16))
+        first = partial(encode_persons, schema, cap, secrets.token_bytes(16))
         width = Encoder(schema, fine=True).width
-        unit, sums = cap.total, source.regrouped(columns, first, Cap(cap=cap, columns=width))
+        unit, sums = cap.total, source.regrouped(columns, first, partial(cap_persons, cap, width))
     fine = tuple(schema.finer)
     counts = distant_counts(
-        lambda layout: sums(Count(layout=layout)),
-        lambda blocks: sums(Weigh(blocks=tuple(blocks), columns=len(schema), fine=fine)),
+        lambda layout: sums(partial(count, layout)),
+        lambda blocks: sums(partial(weigh, tuple(blocks), len(schema), fine)),
         schema.sizes,
         unit=unit,
         again=lambda laid: distant_table(source, laid, seed).counts(),
     )
-    summing: Summing = lambda feature_map: sums(SumCodes(feature_map=feature_map, columns=len(schema)))  # noqa: E731
-    return DistantRows(summing, width=len(schema), counts=counts)
+    return DistantRows(
+        lambda features: sums(partial(sum_codes, features, len(schema))), width=len(schema), counts=counts
+    )
 
 
 def distant_vectors(source: Partitioned) -> DistantRows:
@@ -218,8 +211,7 @@ def distant_vectors(source: Partitioned) -> DistantRows:
     for column in () if declared is None else declared:
         if not (is_number(column.type) or pa.types.is_boolean(column.type)):
             raise SourceError(f"{source.describe()}: column {column.name!r} is not of numbers. Select those that are.")
-
-    def summing(feature_map: Any) -> Iterable[Integers]:
-        return source.sums(source.names(), SumVectors(feature_map=feature_map))
-
-    return DistantRows(summing, width=len(source.names()), counts=None)
+    names = source.names()
+    return DistantRows(
+        lambda features: source.sums(names, partial(sum_vectors, features)), width=len(names), counts=None
+    )

@@ -9,9 +9,10 @@ from typing import Any, cast, final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from kernelease.arrays import Integers
-from kernelease.errors import ParameterError
+from kernelease.arrays import Floats, Integers
+from kernelease.errors import ParameterError, nearest
 from kernelease.exact.bags import Bags, PathColumn, Records, Shape
 from kernelease.exact.counts import CHUNK, ExactCounts
 from kernelease.exact.persons import Keys, UnitCap
@@ -99,6 +100,38 @@ def _of_persons(source: Source, schema: Schema, seed: PublicSeed) -> tuple[Encod
     counts = ExactCounts.of(rows, schema.sizes, unit=cap.total)
     counts.again = lambda laid: _of_persons(source, laid, seed)[1]
     return rows, counts
+
+
+def labelled_vectors(data: Any, labels: str) -> tuple[Floats, list[Any]]:
+    """The vectors of a table, (n, D), and their labels: all other columns are numbers, or one is of lists of a length.
+
+    What is refused is told by names and declared types. Each cell is read by itself: what is no number is NaN.
+    """
+    if isinstance(data, np.ndarray | list | tuple):
+        raise ParameterError("labels: an array has no column of that name. Give one label for each of its rows.")
+    source = open_source(data)
+    if labels not in source.names():
+        raise ParameterError(f"labels: there is no column {labels!r}.{nearest(labels, source.names())}")
+    names = [name for name in source.names() if name != labels]
+    declared = source.declared_schema()
+    kinds = {} if declared is None else {name: declared.field(name).type for name in names}
+    lists = [name for name, kind in kinds.items() if pa.types.is_nested(kind)]
+    if lists and (len(names) > 1 or not pa.types.is_fixed_size_list(kinds[lists[0]])):
+        raise ParameterError(
+            f"labels: vectors are all columns but {labels!r}: numbers, or one column of lists of a fixed length, which "
+            f"{lists[0]!r} is not. Give np.stack(frame[{lists[0]!r}]), with labels=frame[{labels!r}]."
+        )
+    batches = list(source.batches([*names, labels]))
+    columns = [list_columns(batch.column(0)) if lists else batch.columns[:-1] for batch in batches]
+    rows = [np.column_stack([numbers_in(column) for column in own]) for own in columns]
+    return np.concatenate(rows), [label for batch in batches for label in batch.column(labels).to_pylist()]
+
+
+def list_columns(vectors: pa.Array) -> list[pa.Array]:
+    """The columns of numbers in an array of lists of a fixed length; NULL for all of a list that is NULL."""
+    size = vectors.type.list_size
+    flat = vectors.flatten() if vectors.null_count == 0 else pc.list_flatten(vectors.fill_null([None] * size))
+    return [flat.take(pa.array(np.arange(place, len(flat), size))) for place in range(size)]
 
 
 def private_vectors(data: Any, *, columns: int | None = None, device: str | None = None) -> PrivateRows:

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Final, NoReturn, TypeAlias, final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -20,7 +21,7 @@ from kernelease.strangers import web_refusal
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.numeric import Integer, Number
 from kernelease.table.columns.temporal import Date, Datetime
-from kernelease.table.reading import as_iso
+from kernelease.table.reading import DAY, MICROSECOND, NEVER, as_iso, instants_in, numbers_in
 from kernelease.table.schema import Schema
 from kernelease.table.written import OF_FILES, OF_TEXTS, Records
 
@@ -151,12 +152,15 @@ class Source(ABC):
         """A sentence for whoever misses a column, from what is public; empty where there is none."""
         return ""
 
-    @abstractmethod
     def _read(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
-        """One pass over the rows: batches of any size that hold at least these columns, which exist."""
+        """One pass over the rows: batches of any size that hold at least these columns, which exist.
+
+        A source overrides this, or `_pieces` where parts of it can be read in threads.
+        """
+        raise NotImplementedError
 
     def _pieces(self, columns: tuple[str, ...]) -> Iterator[Piece]:
-        """The same pass in pieces: here batches that are read already. What can be read in threads overrides it."""
+        """The same pass in pieces: here batches that are read already."""
         return in_turn(self._read(columns))
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -216,18 +220,43 @@ def source_columns(source: Source) -> pa.Schema:
     return pa.schema([(column, pa.null()) for column in source.names()]) if declared is None else declared
 
 
-# ---- A source read through its schema: columns renamed, cells in the usual spelling.
+# ---- A source read through its schema: columns renamed, cells in the usual spelling, differences of two columns.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class Wrapper(Source):
+    """Rows behind another source, which answers for whatever is not asked of this one."""
+
+    inner: Source
+
+    def names(self) -> tuple[str, ...]:
+        return self.inner.names()
+
+    def declared_schema(self) -> pa.Schema | None:
+        return self.inner.declared_schema()
+
+    def describe(self) -> str:
+        return self.inner.describe()
+
+    def records(self) -> Records | None:
+        return self.inner.records()
+
+    def heeds(self) -> tuple[str, ...]:
+        return self.inner.heeds()
+
+    def hint(self) -> str:
+        return self.inner.hint()
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class DeclaredSource(Source):
-    """Another source's rows, with its columns renamed and its texts rewritten as the schema says, each cell by itself.
+class DeclaredSource(Wrapper):
+    """Another source's rows, with its columns renamed and its texts rewritten as the schema says, each row by itself.
 
-    A column that is declared `from` another name is found under its own. Another column of that name is hidden.
+    A column that is declared `from` another name is found under its own. Another column of that name is hidden. One
+    with `minus` holds how far apart two columns are: days between dates, seconds between instants, else numbers.
     """
 
-    inner: Source
     schema: Schema
 
     @classmethod
@@ -253,35 +282,47 @@ class DeclaredSource(Source):
 
     def declared_schema(self) -> pa.Schema | None:
         given = self.inner.declared_schema()
-        return (
-            None if given is None else pa.schema([(to, given.field(own).type) for to, own in self._origins().items()])
-        )
+        if given is None:
+            return None
+        off = self._taken_off()
+        kinds = ((to, pa.float64() if to in off else given.field(own).type) for to, own in self._origins().items())
+        return pa.schema(list(kinds))
 
-    def describe(self) -> str:
-        return self.inner.describe()
-
-    def records(self) -> Records | None:
-        return self.inner.records()
-
-    def heeds(self) -> tuple[str, ...]:
-        return self.inner.heeds()
-
-    def hint(self) -> str:
-        return self.inner.hint()
-
-    def _read(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
-        return (batch for piece in self._pieces(columns) for batch in piece())
+    def _taken_off(self) -> dict[str, Column]:
+        """The column that is taken off each one that is a difference, by the name of the latter."""
+        found = ((name, self.schema.taken_off(name)) for name in self.schema.names)
+        return {name: off for name, off in found if off is not None}
 
     def _pieces(self, columns: tuple[str, ...]) -> Iterator[Piece]:
-        origins = self._origins()
-        pieces = self.inner.pieces([origins[name] for name in columns])
+        origins, off = self._origins(), self._taken_off()
+        others = [off[name].source_name for name in columns if name in off]
+        pieces = self.inner.pieces(list(dict.fromkeys([*(origins[name] for name in columns), *others])))
         return (partial(self._of_piece, columns, piece) for piece in pieces)
 
     def _of_piece(self, columns: tuple[str, ...], piece: Piece) -> Iterator[pa.RecordBatch]:
-        known = {column.name: column for column in self.schema}
+        known, origins, off = {column.name: column for column in self.schema}, self._origins(), self._taken_off()
+
+        def cells(name: str, batch: pa.RecordBatch) -> pa.Array:
+            array = batch.column(origins[name])
+            if name not in off:
+                return self._rewritten(known.get(name), array)
+            return self._difference(off[name], array, batch.column(off[name].source_name))
+
         for batch in piece():
-            arrays = [self._rewritten(known.get(name), batch.column(i)) for i, name in enumerate(columns)]
-            yield pa.RecordBatch.from_arrays(arrays, names=list(columns))
+            yield pa.RecordBatch.from_arrays([cells(name, batch) for name in columns], names=list(columns))
+
+    def _difference(self, off: Column, array: pa.Array, other: pa.Array) -> pa.Array:
+        """How far each cell is after the other, both read as `off` is; NULL where one of them can't be read."""
+        pair = (self._rewritten(off, array), self._rewritten(off, other))
+        if not isinstance(off, Date | Datetime):
+            with np.errstate(invalid="ignore"):
+                apart = np.subtract(*map(numbers_in, pair))
+            return pa.array(apart, mask=np.isnan(apart))
+        ticks = [instants_in(one) for one in pair]
+        absent = np.logical_or(*(one == NEVER for one in ticks))
+        unit = DAY // MICROSECOND if isinstance(off, Date) else 1
+        later, earlier = (np.where(absent, 0, one) // unit for one in ticks)
+        return pa.array((later - earlier) / (1 if isinstance(off, Date) else 1e6), mask=absent)
 
     def _rewritten(self, column: Column | None, array: pa.Array) -> pa.Array:
         if isinstance(column, Integer | Number):
@@ -401,13 +442,13 @@ def kind_of(path: Path) -> str | None:
     """
     name = path.name.lower()
     kind = next((kind for suffix, kind in SUFFIXES.items() if name.endswith(suffix)), None)
-    return SQLITE if kind == DUCKDB and _begins_with(path, _SQLITE_MAGIC) else kind
+    return SQLITE if kind == DUCKDB and _is_sqlite(path) else kind
 
 
-def _begins_with(path: Path, magic: bytes) -> bool:
+def _is_sqlite(path: Path) -> bool:
     try:
         with path.open("rb") as file:
-            return file.read(len(magic)) == magic
+            return file.read(len(_SQLITE_MAGIC)) == _SQLITE_MAGIC
     except OSError:
         return False
 
@@ -466,15 +507,11 @@ class FileSource(Source):
     stamp: FileStamp
 
     def _parts(self, columns: tuple[str, ...]) -> Iterator[Piece]:
-        """One pass over the file; `OSError`, `EOFError`, `UnicodeError` or Arrow's exceptions: it is damaged."""
-        return in_turn(self._rows(columns))
+        """One pass over the file; `OSError`, `EOFError`, `UnicodeError` or Arrow's exceptions: it is damaged.
 
-    def _rows(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
-        """The same of a file that is read batch by batch, and has no parts for several threads."""
-        raise NotImplementedError
-
-    def _read(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
-        return (batch for piece in self._pieces(columns) for batch in piece())
+        A file that has no parts for several threads overrides `_read`.
+        """
+        return in_turn(self._read(columns))
 
     def _pieces(self, columns: tuple[str, ...]) -> Iterator[Piece]:
         with self._whole():
@@ -514,36 +551,25 @@ class SchemaFile(FileSource):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class ManyFiles(Source):
-    """Files of one kind, one after the other. Each must have the columns that are read, in any order."""
+class ManyFiles(Wrapper):
+    """Files of one kind, one after the other: `inner`, which speaks for all, and `others`.
 
-    parts: tuple[FileSource, ...]
+    Each must have the columns that are read, in any order.
+    """
+
+    others: tuple[FileSource, ...]
     title: str
 
-    def names(self) -> tuple[str, ...]:
-        return self.parts[0].names()
-
-    def declared_schema(self) -> pa.Schema | None:
-        return self.parts[0].declared_schema()
+    @property
+    def files(self) -> tuple[Source, ...]:
+        return self.inner, *self.others
 
     def describe(self) -> str:
         return self.title
 
-    def records(self) -> Records | None:
-        return self.parts[0].records()
-
-    def heeds(self) -> tuple[str, ...]:
-        return self.parts[0].heeds()
-
-    def hint(self) -> str:
-        return self.parts[0].hint()
-
     def _check_columns(self, wanted: tuple[str, ...]) -> None:
-        for part in self.parts:
-            part._check_columns(wanted)
-
-    def _read(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
-        return (batch for part in self.parts for batch in part.batches(columns))
+        for file in self.files:
+            file._check_columns(wanted)
 
     def _pieces(self, columns: tuple[str, ...]) -> Iterator[Piece]:
-        return (piece for part in self.parts for piece in part.pieces(columns))
+        return (piece for file in self.files for piece in file.pieces(columns))

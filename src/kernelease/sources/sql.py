@@ -16,7 +16,7 @@ import pyarrow as pa
 from kernelease.errors import SourceError
 from kernelease.machine import refuse_shortage
 from kernelease.table.columns.cells import Comb
-from kernelease.table.columns.column import Column
+from kernelease.table.columns.column import Codes, Column
 from kernelease.table.columns.listed import Boolean, Listed
 from kernelease.table.columns.numeric import Integer, Number
 from kernelease.table.columns.temporal import Date, Datetime
@@ -139,6 +139,14 @@ class Dialect(ABC):
     """The SQL of one engine: what its types are, how literals are written, and which cell a number or a date is in."""
 
     name: ClassVar[str]
+    array: ClassVar[str]
+    """What comes before the bracket of a list."""
+    wide: ClassVar[str]
+    """The type of codes that are computed with."""
+
+    @abstractmethod
+    def narrow(self, codes: Codes) -> str:
+        """The smallest type that holds these."""
 
     @abstractmethod
     def cell(self, column: Column, declared: str, reference: str) -> Cell:

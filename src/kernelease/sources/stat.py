@@ -299,7 +299,7 @@ class StatFile(FileSource):
                     "an ordinary text in Stata (compress, or recast str2045), or leave it out."
                 )
 
-    def _rows(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
+    def _read(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
         wanted = tuple(variable for variable in self.header.variables if variable.name in columns)
         start, found = 0, self.batch_rows
         while found == self.batch_rows:
@@ -361,7 +361,7 @@ class ExcelSheet(FileSource):
     def heeds(self) -> tuple[str, ...]:
         return ("nulls", "dates")  # 1.234 is a number here: a declared sign between thousands would make it another
 
-    def _rows(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
+    def _read(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
         places = [self.header.index(name) for name in columns]
         library = _calamine()
         try:

@@ -1,13 +1,12 @@
 """How a schema is drafted from what the owner lets it know."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pyarrow as pa
 
 from kernelease.cli.options import Knowledge
 from kernelease.cli.screen import Screen
-from kernelease.drafting.drafts import Found, code_book, draft_schema, draft_several, measure_domain
+from kernelease.drafting.drafts import Found, code_book, draft_schema, draft_several, measure_domain, table_name
 from kernelease.drafting.looking import draft_by_looking
 from kernelease.errors import ParameterError
 from kernelease.ledgers import LedgerFile
@@ -21,7 +20,7 @@ from kernelease.table.written import OF_FILES, OF_TEXTS, Written, unheeded
 
 def draft_text(data: str, query: str | None, written: Written, told: Knowledge, screen: Screen) -> str:
     """The text of a schema to begin with."""
-    name = told.dataset or (told.public.stem if told.public is not None else _name(data))
+    name = told.dataset or (told.public.stem if told.public is not None else table_name(data))
     if told.look:
         proposal = draft_by_looking(data, name, query=query, written=written)
         if (unit := proposal.unit) is not None:
@@ -65,7 +64,7 @@ def draft_tables_text(data: str, query: str | None, written: Written, told: Know
 def with_separator(data: str, query: str | None, written: Written, screen: Screen) -> Written:
     """With the separator that the first line of a CSV file shows, where none is given: the header is public."""
     source = open_source(data, query=query, csv=CsvFormat.of(written))
-    first = source.parts[0] if isinstance(source, ManyFiles) else source
+    first = source.inner if isinstance(source, ManyFiles) else source
     if not isinstance(first, CsvFile):
         return written
     if any(LOST in name for name in first.header):
@@ -75,11 +74,6 @@ def with_separator(data: str, query: str | None, written: Written, screen: Scree
         return written
     screen.note(f"The first line is parted by {other!r}: [source] separator says so.")
     return replace(written, separator=other)
-
-
-def _name(data: str) -> str:
-    """A name for the table from what was typed, never a database's address: that may hold a password."""
-    return "table" if "://" in data else Path(data).name.split(".")[0] or "table"
 
 
 def _found(source: Source, name: str, written: Written, told: Knowledge, screen: Screen) -> Found | None:

@@ -54,24 +54,21 @@ class Question:
     least: int
     most: int
     example: str
-    answer: Callable[[Asking], Answer] | None = None
+    answer: Callable[[Asking], Any] | None = None
     listed: bool = False
 
 
-def _crosstab(asked: Asking) -> Answer:
+def _crosstab(asked: Asking) -> Any:
     if asked.by is not None:
         first, second = asked.about
         by = asked.by if isinstance(asked.by, str) else ",".join(asked.by)
         raise ParameterError(f"query: crosstab takes no --by. Ask histogram {second} --by {first},{by}.")
-    found: Answer = asked.rows.crosstab(*asked.about)
-    return found
+    return asked.rows.crosstab(*asked.about)
 
 
-def _standardised_rate(asked: Asking) -> Answer:
+def _standardised_rate(asked: Asking) -> Any:
     event, *strata = asked.about
-    weights = dict(_stratum(text) for text in strata)
-    found: Answer = asked.rows.standardised_rate(event, weights)
-    return found
+    return asked.rows.standardised_rate(event, dict(_stratum(text) for text in strata))
 
 
 def _stratum(text: str) -> tuple[str, float]:
@@ -96,29 +93,25 @@ def answer(name: str, asked: Asking) -> Answer:
         from kernelease.cli.work.estimates import vector_answer  # tables are asked without it
 
         return vector_answer(name, asked)
-    if (special := QUESTIONS[name].answer) is not None:
-        return special(asked)
-    found = getattr(asked.rows, name.replace("-", "_"))(*asked.about)
+    special = QUESTIONS[name].answer
+    found = special(asked) if special is not None else getattr(asked.rows, name.replace("-", "_"))(*asked.about)
     return found
 
 
-def _quantile(asked: Asking) -> Answer:
+def _quantile(asked: Asking) -> Any:
     column, share = asked.about
-    found: Answer = asked.rows.quantile(column, read_number(share, "the share of a quantile"))
-    return found
+    return asked.rows.quantile(column, read_number(share, "the share of a quantile"))
 
 
-def _survival(asked: Asking) -> Answer:
+def _survival(asked: Asking) -> Any:
     column, *times = asked.about
-    found: Answer = asked.rows.survival(column, [read_number(time, "a time") for time in times])
-    return found
+    return asked.rows.survival(column, [read_number(time, "a time") for time in times])
 
 
-def _hazard(asked: Asking) -> Answer:
+def _hazard(asked: Asking) -> Any:
     column, *rest = asked.about
     event = next((part for part in rest if _finite(part) is None), None)
-    found: Answer = asked.rows.hazard(column, [read_number(time, "a time") for time in rest if time != event], event)
-    return found
+    return asked.rows.hazard(column, [read_number(time, "a time") for time in rest if time != event], event)
 
 
 def _finite(text: str) -> float | None:

@@ -58,7 +58,7 @@ class Request:
         fast: bool = False,
     ) -> "Request":
         """The request in what was typed. Public rows are read now: they decide what can be asked for."""
-        promised = typed.promise().under(Neighbours(schema.neighbours))
+        promised = typed.privacy.read().under(Neighbours(schema.neighbours))
         subject = Subject(dataset=schema.name, unit=schema.unit)
         schema = dataclasses.replace(schema, analyses=(*schema.analyses, *(typed.analysis or ())))
         method = _method(schema, target=typed.target, public=public, published=published, seed=typed.seed)
@@ -121,7 +121,7 @@ def tables_order(typed: TypedOrder, *, rows: int | None, fast: bool) -> Order:
     if typed.push_down:
         raise ParameterError("--push-down: a database counts one table. Leave it out with --tables.")
     tables = Tables.load(typed.schema)
-    promised = typed.promise().under(Neighbours(tables.neighbours))
+    promised = typed.privacy.read().under(Neighbours(tables.neighbours))
     subject = Subject(dataset=tables.name, unit=str(tables.root.key))
     return Order(
         privacy=promised,

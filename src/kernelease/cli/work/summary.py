@@ -22,7 +22,7 @@ from kernelease.bundle.signing import fingerprint, short_fingerprint
 from kernelease.certificate import Certificate, Measurements
 from kernelease.cli.screen import Screen, facts, grid, line, number
 from kernelease.cli.work.estimates import record
-from kernelease.drafting.findings import Level, Report
+from kernelease.drafting.findings import PRIVATE, Level, Report
 from kernelease.errors import LedgerError, ParameterError
 from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.ledgers import remaining_in_words
@@ -49,7 +49,7 @@ def solved_by(method: Method, *, components: int | None, steps: int | None, goal
     return method
 
 
-# ---- A report of the owner's private look, on the screen.
+# ---- A report of the owner's private look, on the screen and as a page.
 
 
 _COLOURS = {Level.NOTE: "green", Level.LOOK: "yellow", Level.DAMAGE: "red"}
@@ -62,6 +62,14 @@ def show(screen: Screen, report: Report) -> None:
         return
     for level, text in report.lines():
         typer.secho(text, fg=_COLOURS[level], bold=level is Level.DAMAGE)
+
+
+def look_page(report: Report) -> str:
+    """The same as a page, every row of which says that it is private."""
+    header = ("", "where", "what", "what to write or do", "whose")
+    rows = [(item.level.name.lower(), item.where, item.words, item.remedy, PRIVATE) for item in report.findings]
+    found = sheet.grid("Findings", header, rows, text=range(len(header))) if rows else ""
+    return sheet.sheet(found, kicker=PRIVATE, title=report.source, headline=f"{report.verdict}, {report.size}")
 
 
 # ---- The summary of a release or a fit.
@@ -78,45 +86,32 @@ def show_bundle(
     looked: str | None = None,
 ) -> None:
     """The summary at the end of a command that wrote a bundle. `looked`, on the owner's screen alone: who checked."""
-    with _in_place(path):
-        _show(screen, content, path, why, ledger, key, looked)
-
-
-def _show(
-    screen: Screen,
-    content: Release | TablesRelease | Measurements,
-    path: Path,
-    why: str | None,
-    ledger: Ledger | None,
-    key: Ed25519PrivateKey | None,
-    looked: str | None,
-) -> None:
     certificate = content.certificate
-    fields = {"bundle": str(path), **certificate_fields(certificate)}
-    shown: list[tuple[str, object]] = [("in words", certificate.words), ("guarantee", certificate.headline)]
-    shown.append(("method", certificate.method))
-    if why is not None:
-        fields["why"] = why
-        shown[-1] = ("method", f"{certificate.method}: {why}")
-    if isinstance(content, TablesRelease):
-        fields["rows"] = {name: len(table) for name, table in content.tables.items()}
-        shown += [(name, f"{len(table):,} rows") for name, table in content.tables.items()]
-    elif isinstance(content, Release):
-        fields["rows"], fields["columns"] = content.table.num_rows, content.rows.column_names
-        shown.append(("rows", f"{content.table.num_rows:,} of {len(content.rows.column_names)} columns"))
-    shown += certificate_facts(certificate)
-    notices = (content if isinstance(content, Measurements) else content.measurements).notices
-    fields["notices"] = list(notices)
-    shown += [("NOTE", notice) for notice in notices]
-    if ledger is not None:
-        left = _left(ledger)
-        fields["ledger"] = {"entry": certificate.entry.number, "identity": certificate.entry.ledger, "left": left}
-        shown.append(("ledger", f"entry {certificate.entry.number}; {left}"))
-    if key is not None:
-        fields["signed_by"] = fingerprint(key.public_key())
-        shown.append(("signed by", f"key {short_fingerprint(fields['signed_by'])}"))
-    shown += [] if looked is None else [("check", looked)]
-    screen.summary(fields, facts([*shown, ("bundle", path)]))
+    with _in_place(path):
+        fields = {"bundle": str(path), **certificate_fields(certificate)}
+        method = certificate.method if why is None else f"{certificate.method}: {why}"
+        shown: list[tuple[str, object]] = [("in words", certificate.words), ("guarantee", certificate.headline)]
+        shown.append(("method", method))
+        fields |= {} if why is None else {"why": why}
+        if isinstance(content, TablesRelease):
+            fields["rows"] = {name: len(table) for name, table in content.tables.items()}
+            shown += [(name, f"{len(table):,} rows") for name, table in content.tables.items()]
+        elif isinstance(content, Release):
+            fields["rows"], fields["columns"] = content.table.num_rows, content.rows.column_names
+            shown.append(("rows", f"{content.table.num_rows:,} of {len(content.rows.column_names)} columns"))
+        shown += certificate_facts(certificate)
+        notices = (content if isinstance(content, Measurements) else content.measurements).notices
+        fields["notices"] = list(notices)
+        shown += [("NOTE", notice) for notice in notices]
+        if ledger is not None:
+            entry, left = certificate.entry, _left(ledger)
+            fields["ledger"] = {"entry": entry.number, "identity": entry.ledger, "left": left}
+            shown.append(("ledger", f"entry {entry.number}; {left}"))
+        if key is not None:
+            fields["signed_by"] = fingerprint(key.public_key())
+            shown.append(("signed by", f"key {short_fingerprint(fields['signed_by'])}"))
+        shown += [] if looked is None else [("check", looked)]
+        screen.summary(fields, facts([*shown, ("bundle", path)]))
 
 
 @contextmanager
