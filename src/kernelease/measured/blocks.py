@@ -28,7 +28,7 @@ from kernelease.measured.measured import (
 )
 from kernelease.measured.sums import CodedRows, Look, Program, Ramp, Whole
 from kernelease.measured.views import View, best_mean
-from kernelease.privacy.accounting import Loss, Measurement, Selection, Step
+from kernelease.privacy.accounting import Law, Loss, Measurement, Selection, Step
 from kernelease.privacy.noise import LEAST_LAPLACE_SCALE
 from kernelease.privacy.sensitivity import Neighbours, Sensitivity, distance_sensitivity
 from kernelease.table.domain import Domain
@@ -379,7 +379,7 @@ _MOST_COUNT = 2.0**47  # no table has more rows, and float64 holds such a number
 _LEAST_NOISE, _MOST_NOISE = 2.0**-16, 2.0**47  # standard deviations, in rows: with these, squares fit every float
 _TWO_SIDED = 1.96  # of a normal law, 95 % lie within so many standard deviations
 _SLACK = 1 + 1e-9  # for floats that were written in decimal and read again
-_FAR = 8.0  # standard deviations by which no honest sum is off
+_FAR = 8.0  # standard deviations by which no honest sum of Gaussian noise is off: once in 4 · 10¹³, by Chernoff's bound
 LEAST_SIGMA = 1e-3  # rows: at an ε of thousands Laplace noise on integers is 0, and precisions would be infinite
 
 
@@ -606,7 +606,7 @@ class NoisyBlocks(Measured):
         if self.neighbours is Neighbours.ADD_REMOVE and self.rows != estimated_rows(self.blocks):
             raise ParameterError("the number of rows is not the one that the noisy counts give.")
         counted = [block for block in self.blocks if block.block.adds_up]
-        far = (abs(b.values.sum() - self.rows) > _FAR * b.sigma * math.sqrt(b.block.cells) for b in counted)
+        far = (abs(b.values.sum() - self.rows) > farthest_sum(b.measurement.step) / b.whole for b in counted)
         if self.neighbours is Neighbours.REPLACE_ONE and any(far):
             raise ParameterError("the noisy counts add up to another number of rows.")
 
@@ -628,6 +628,23 @@ class NoisyBlocks(Measured):
                 "has the noise of its interaction and a part of the noise of both columns.\n"
             )
         return f"{told}The noise of several cells adds up in variances."
+
+
+def farthest_sum(step: Step) -> float:
+    """How far noise can put the sum of a step's numbers off, in units of the input: more once in 4 · 10¹³ at most.
+
+    Chernoff's bound: P(|Σ noise| > t) ≤ 2 exp(n·K(λ) − λt), with K(λ) = log E exp(λ·noise), is 2e⁻³² at
+    t = min over λ of (32 + n·K(λ))/λ. Few deviations are no bound for Laplace noise that is 0 in most draws and else 1.
+    """
+    if step.law is Law.GAUSSIAN:
+        return _FAR * step.scale * math.sqrt(step.coordinates)
+    steps = math.ldexp(step.scale, step.bits)
+    slopes = np.linspace(0.0, 1.0, 1001)[1:-1]  # λ in units of 1/steps, beyond which no moment exists
+    kept = -math.expm1(-1.0 / steps)
+    upward = -np.log(-np.expm1((slopes - 1.0) / steps)) - np.log(-np.expm1((-slopes - 1.0) / steps))
+    cumulants = 2.0 * math.log(kept) + upward
+    reached = (0.5 * _FAR**2 + step.coordinates * cumulants) / slopes * steps
+    return math.ldexp(float(reached.min()), -step.bits)
 
 
 def estimated_rows(blocks: tuple[NoisyBlock, ...]) -> float:
