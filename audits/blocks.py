@@ -12,7 +12,7 @@ from audits.case import Case, Effort, Verdict
 from audits.methods import PRIVACY
 from audits.transcript import Run, log_ratios
 from audits.twins import BulkNoise
-from kernelease.exact.counts import ExactCounts
+from kernelease.exact.counting import ExactCounts
 from kernelease.ledgers import MemoryLedger
 from kernelease.measured.blocks import Block
 from kernelease.measured.counts import Contrasts

@@ -21,7 +21,7 @@ from audits.case import Case, Effort, Verdict
 from audits.transcript import DifferentCourse, Run, log_ratios, record, replay
 from audits.twins import BulkNoise, NoNoise, QuietNoise
 from kernelease import pipeline
-from kernelease.exact.bags import Bags as BagsOfPaths, PathColumn
+from kernelease.exact.paths import Bags as BagsOfPaths, PathColumn
 from kernelease.exact.rows import PrivateArray
 from kernelease.fit import PublicPoints, UniformPoints
 from kernelease.fit.mixtures.mixture import MixtureSolver
@@ -31,10 +31,10 @@ from kernelease.ledgers import MemoryLedger
 from kernelease.measured.sums import Clamped
 from kernelease.methods import Context, Interactions, Method, SmallDatabase, Subspace
 from kernelease.methods.adaptive import Adaptive
-from kernelease.methods.bags import Bags
+from kernelease.methods.several_tables import Bags
 from kernelease.privacy import NoiseSource, Privacy, SystemNoise
 from kernelease.relational.books import Aggregate
-from kernelease.relational.schema import WEIGHT, Tables
+from kernelease.relational.schema_of_tables import WEIGHT, Tables
 from kernelease.seeds import PublicSeed
 from kernelease.sources.private_rows import _Persons as TablesOfPersons
 from kernelease.table import Schema

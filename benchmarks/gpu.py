@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))  # so th
 import cupy
 
 from kernelease.arrays import Floats, Integers
-from kernelease.exact.counts import ExactCounts
+from kernelease.exact.counting import ExactCounts
 from kernelease.exact.rows import PrivateTable
 from kernelease.features.feature_map import FeatureMap
 from kernelease.features.fourier import Fourier

@@ -38,7 +38,7 @@ from kernelease.measured.counts import Counts
 from kernelease.methods.interactions.interactions import count_noise
 from kernelease.privacy.accounting import Privacy
 from kernelease.privacy.sensitivity import Neighbours
-from kernelease.relational.schema import WEIGHT, Tables
+from kernelease.relational.schema_of_tables import WEIGHT, Tables
 from kernelease.seeds import PublicSeed
 from kernelease.sources.private_rows import private_tables
 from kernelease.table.domains import lawful_flags

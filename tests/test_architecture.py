@@ -44,6 +44,11 @@ def test_chains_are_found() -> None:
     assert "table.schema" not in imports_of("table.domain")  # named for type checkers only
 
 
+def test_a_file_is_found_by_its_name_alone() -> None:
+    names = [path.name for path in MODULES.values() if path.name != "__init__.py"]
+    assert sorted(names) == sorted(set(names))
+
+
 def test_names_are_imported_from_where_they_are_defined() -> None:
     """A package's front door draws in all that is behind it, so inside the library nobody goes through one."""
     fronts = {name for name, path in MODULES.items() if path.name == "__init__.py"}
@@ -75,7 +80,9 @@ def test_walks_are_short_and_as_the_page_has_them(name: str, walked) -> None:
 @pytest.mark.slow
 def test_a_walk_sees_what_data_pass_and_nothing_else() -> None:
     walk = walk_of_a_row()
-    assert {"sources.csv_file", "table.encode", "exact.counts", "privacy.noise", "bundle.container"} <= set(walk.passed)
+    assert {"sources.csv_file", "table.encode", "exact.counting", "privacy.noise", "bundle.container"} <= set(
+        walk.passed
+    )
     assert "privacy.calibration" in walk.called
     assert "privacy.calibration" not in walk.passed
 
@@ -168,7 +175,7 @@ GENERIC = (
     *("analysis", "answers", "bundle", "conformance", "estimate", "exact", "fit", "measured.blocks", "measured.bags"),
     *("measured.measured", "measured.views", "passes", "privacy", "report", "sources"),
 )
-NAMED = {("exact.counts", "Counts")}  # single columns are counted once, before anybody asks
+NAMED = {("exact.counting", "Counts")}  # single columns are counted once, before anybody asks
 
 
 def _names_of_kinds() -> dict[str, str]:

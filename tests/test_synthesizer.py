@@ -8,7 +8,7 @@ import pytest
 from sklearn.base import clone
 
 import kernelease as ke
-from kernelease.relational.schema import Tables
+from kernelease.relational.schema_of_tables import Tables
 from kernelease.synthesizer import Synthesizer, bounds_schema
 from tests.cli.conftest import people
 

@@ -11,7 +11,7 @@ from mkdocs.structure.files import File, Files
 
 from kernelease.answers.release import load, save
 from kernelease.bundle.signing import load_private_key, make_key
-from kernelease.cli.demo import demo
+from kernelease.cli.demo_command import demo
 from kernelease.cli.screen import Screen
 from kernelease.report.page import report_bundle
 

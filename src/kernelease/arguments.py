@@ -16,7 +16,7 @@ from kernelease.privacy.ledger import Ledger
 from kernelease.privacy.noise import NoiseSource
 from kernelease.privacy.sensitivity import Subject
 from kernelease.progress import Progress
-from kernelease.relational.schema import Tables, load_schema
+from kernelease.relational.schema_of_tables import Tables, load_schema
 from kernelease.table.schema import Schema
 
 SchemaLike: TypeAlias = Schema | Tables | str | Path

@@ -26,7 +26,7 @@ from kernelease.measured.sums import CodedRows
 from kernelease.privacy.sensitivity import Neighbours
 from kernelease.seeds import PublicSeed
 from kernelease.sources.source import LARGEST_BATCH, Source, plain
-from kernelease.table.reading import DAY, MICROSECOND, is_instant, is_number, parse_instant, read_instants
+from kernelease.table.parsing import DAY, MICROSECOND, is_instant, is_number, parse_instant, read_instants
 
 _NUMBERS = (np.nan, np.inf, -np.inf, -0.0, 0.0, 5e-324, -2.2e-308, 1e-160, 1e150, -1e308, 1.0 + 2.0**-52)
 _OBJECTS: tuple[Any, ...] = (

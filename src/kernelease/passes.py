@@ -1,6 +1,6 @@
 """Passes over encoded rows: which columns are counted or weighed together, in which threads, where codes lie meanwhile.
 
-Plans are public. An auditor of counts may skip them: whatever the plan, `exact/counts.py` gives the same integers.
+Plans are public. An auditor of counts may skip them: whatever the plan, `exact/counting.py` gives the same integers.
 """
 
 import functools

@@ -31,20 +31,20 @@ from kernelease.kernels.kernel import Kernel, as_rows
 from kernelease.kernels.numeric import ShiftInvariant
 from kernelease.machine import cores
 from kernelease.methods.adaptive import Adaptive
-from kernelease.methods.bags import Bags
 from kernelease.methods.class_gaussians import ClassGaussians
 from kernelease.methods.interactions.interactions import Interactions, count_noise, with_analyses
 from kernelease.methods.interactions.rounds import Reserve
 from kernelease.methods.method import Context, Method, warn_if_weak
 from kernelease.methods.paper import Subspace
 from kernelease.methods.plan import Plan, Promise, plan as plan_table, plan_tables
+from kernelease.methods.several_tables import Bags
 from kernelease.noises import SeededNoise
 from kernelease.privacy.accounting import Privacy
 from kernelease.privacy.noise import SystemNoise
 from kernelease.privacy.sensitivity import Neighbours, Subject
 from kernelease.progress import Progress, shown
-from kernelease.relational.domain import TablesDomain
-from kernelease.relational.schema import Tables
+from kernelease.relational.domain_of_tables import TablesDomain
+from kernelease.relational.schema_of_tables import Tables
 from kernelease.seeds import PublicSeed
 from kernelease.sources.opening import is_spark_frame
 from kernelease.sources.partitioned import Partitioned

@@ -13,13 +13,13 @@ from kernelease.answers.release import Release, TablesRelease, fit_release
 from kernelease.arguments import LedgerLike, PrivacyLike, SchemaLike, declared_of
 from kernelease.errors import ParameterError, in_words, named_only
 from kernelease.pipeline import release
-from kernelease.relational.schema import Tables
+from kernelease.relational.schema_of_tables import Tables
 from kernelease.seeds import PublicSeed
 from kernelease.sources.arrow import is_frame
 from kernelease.sources.opening import open_source
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.listed import Boolean, Category
-from kernelease.table.columns.numeric import Integer, Number
+from kernelease.table.columns.numbers import Integer, Number
 from kernelease.table.columns.temporal import Date, Datetime
 from kernelease.table.schema import Schema
 

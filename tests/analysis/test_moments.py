@@ -18,7 +18,7 @@ from kernelease.analysis.regression import regression
 from kernelease.analysis.representatives import CLOSE, EVEN, representatives
 from kernelease.analysis.spread import correlation
 from kernelease.table.columns.cells import Celled
-from kernelease.table.columns.numeric import Number
+from kernelease.table.columns.numbers import Number
 
 ROWS, REPEATS = 4_000, 40
 SCHEMA = ke.Schema.parse(

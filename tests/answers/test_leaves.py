@@ -13,7 +13,7 @@ from kernelease import Privacy, Release, Schema
 from kernelease.arrays import Integers
 from kernelease.bundle.codec import from_json, to_json
 from kernelease.errors import BundleError
-from kernelease.exact.counts import count_blocks
+from kernelease.exact.counting import count_blocks
 from kernelease.measured.blocks import NoisyBlock, NoisyBlocks
 from kernelease.measured.counts import Counts
 from kernelease.measured.offsets import declared_levels, in_groups, levels_of

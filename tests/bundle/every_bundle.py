@@ -17,8 +17,8 @@ from kernelease.fit.solver import PublishedRows
 from kernelease.kernels import Kronecker, Polynomial
 from kernelease.ledgers import LedgerFile
 from kernelease.pipeline import weighting
-from kernelease.relational.schema import Tables
-from kernelease.table.columns.numeric import Number
+from kernelease.relational.schema_of_tables import Tables
+from kernelease.table.columns.numbers import Number
 from kernelease.table.written import Records, Written
 
 PRIVACY = ke.Privacy(epsilon=4.0, delta=1e-6)

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from kernelease.cli import app
-from kernelease.exact import counts
+from kernelease.exact import counting
 
 SCHEMA = """\
 [table]
@@ -123,12 +123,12 @@ def fixed_mechanism(monkeypatch):
 
 
 def _replace_door(monkeypatch, seen):
-    honest = counts.measure
+    honest = counting.measure
 
     def door(exact, *arguments, **options):
         return honest(seen(exact), *arguments, **{**options, "noise": FixedNoise()})
 
-    monkeypatch.setattr(counts, "measure", door)
+    monkeypatch.setattr(counting, "measure", door)
 
 
 class FixedNoise:

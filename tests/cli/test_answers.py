@@ -27,7 +27,7 @@ def test_people_get_a_table_and_what_it_means(bundle, run):
 
 
 def test_the_best_pairs_are_shown_first(bundle, run, monkeypatch):
-    monkeypatch.setattr("kernelease.cli.answers._PAIRS", 2)
+    monkeypatch.setattr("kernelease.cli.answers_command._PAIRS", 2)
     shown = run("answers", bundle).stdout
     assert "Shares of single columns are known to ±" in shown
     assert "and 4 pairs that show less (--all-pairs lists them)" in shown

@@ -12,7 +12,7 @@ from kernelease.analysis.estimate import Estimate
 from kernelease.analysis.groups import Groups
 from kernelease.answers.release import load, save
 from kernelease.cli.work.estimates import show
-from kernelease.cli.work.questions import read_question
+from kernelease.cli.work.typed_questions import read_question
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 import kernelease as ke
 from kernelease.drafting.several import draft_tables
 from kernelease.errors import ParameterError, SchemaError
-from kernelease.relational.schema import Tables
+from kernelease.relational.schema_of_tables import Tables
 from kernelease.strangers import parse_toml
 from kernelease.table.draft import MARK
 

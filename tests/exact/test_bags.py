@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from kernelease.exact import bags
-from kernelease.exact.counts import count_blocks
+from kernelease.exact import paths as bags
+from kernelease.exact.counting import count_blocks
 from kernelease.exact.persons import Keys
 from kernelease.ledgers import MemoryLedger
 from kernelease.measured.counts import Counts
@@ -18,7 +18,7 @@ from kernelease.noises import SeededNoise
 from kernelease.privacy.accounting import Privacy
 from kernelease.privacy.mechanisms import PrivacyFilter
 from kernelease.privacy.sensitivity import ROWS, Neighbours
-from kernelease.relational.schema import WEIGHT, Tables
+from kernelease.relational.schema_of_tables import WEIGHT, Tables
 from kernelease.seeds import PublicSeed
 from kernelease.sources import private_rows
 from kernelease.sources.private_rows import private_tables

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from kernelease.exact import counts
-from kernelease.exact.counts import PartialCounts, count_blocks
+from kernelease.exact import counting
+from kernelease.exact.counting import PartialCounts, count_blocks
 from kernelease.measured.blocks import Block
 from kernelease.measured.counts import Counts
 from kernelease.passes import Batch, EncodedRows, Layout
@@ -55,8 +55,8 @@ def test_the_same_bits_whatever_the_threads_and_batches(
     sets = [(0,), (2,), (0, 1), (3, 2), (1, 3), (0, 1, 3)]
     blocks = blocks_of(sets, coarse)
     with (
-        mock.patch.object(counts, "CHUNK", chunk),
-        mock.patch.object(counts, "_FOUR_BYTES", four_bytes),
+        mock.patch.object(counting, "CHUNK", chunk),
+        mock.patch.object(counting, "_FOUR_BYTES", four_bytes),
         mock.patch("kernelease.passes.MOST_KEPT", kept),
     ):
         encoded = EncodedRows(lambda: iter(cut(codes, weights, places)), SIZES, weighted=weighted)
@@ -83,7 +83,7 @@ def test_partial_counts_add_up() -> None:
 
 
 def test_counts_outgrow_four_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counts, "_FOUR_BYTES", 4)
+    monkeypatch.setattr(counting, "_FOUR_BYTES", 4)
     part = PartialCounts(Layout.of(blocks_of([(0, 1)], False), SIZES))
     part.add((np.zeros((4, 4), dtype=np.uint8), None))
     assert part.total()[0] == 4
@@ -94,7 +94,7 @@ def test_counts_outgrow_four_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_fewer_threads_count_large_tables(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counts, "_MOST_TABLES", 1)
+    monkeypatch.setattr(counting, "_MOST_TABLES", 1)
     codes = np.zeros((4, 10), dtype=np.int32)
     (table,) = count_blocks([(codes, None)] * 3, blocks_of([(0, 1)], False), SIZES, threads=4)
     assert table[0, 0] == 30

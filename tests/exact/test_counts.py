@@ -13,7 +13,7 @@ from hypothesis import given, settings, strategies as st
 
 from kernelease.arrays import Integers
 from kernelease.errors import BudgetError, CapacityError, ParameterError, PrivacyError
-from kernelease.exact.counts import ExactCounts
+from kernelease.exact.counting import ExactCounts
 from kernelease.measured.blocks import Block, NoisyBlocks
 from kernelease.measured.counts import Contrasts, Counts
 from kernelease.methods.interactions.rounds import joined

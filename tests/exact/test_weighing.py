@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from kernelease.errors import ParameterError, PrivacyError
-from kernelease.exact.counts import ExactCounts, PartialWeights, shaped
+from kernelease.exact.counting import ExactCounts, PartialWeights, shaped
 from kernelease.measured.blocks import LARGEST_SUM, Block
 from kernelease.measured.offsets import Moments
 from kernelease.measured.spreads import Spread

@@ -28,7 +28,7 @@ from kernelease.errors import BudgetError, CapacityError, KerneleaseError, Ledge
 from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.ledgers import LedgerFile
 from kernelease.pipeline import measure, weighting
-from kernelease.relational.schema import Tables
+from kernelease.relational.schema_of_tables import Tables
 from tests.faults.injection import Place, failing_at, places, traced
 
 SCHEMA = """\

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 
 from kernelease.arrays import Integers
-from kernelease.exact.counts import ExactCounts
+from kernelease.exact.counting import ExactCounts
 from kernelease.measured.blocks import Block, NoisyBlocks
 from kernelease.measured.counts import Counts
 from kernelease.methods.interactions.rounds import joined

@@ -8,8 +8,8 @@ import pytest
 
 from kernelease.fit.mixtures import device as device_blocks
 from kernelease.fit.mixtures.device import DeviceBlocks, Held
+from kernelease.fit.mixtures.misfit import Correlations, Pairs, apart
 from kernelease.fit.mixtures.objective import Objective, softmax_weights
-from kernelease.fit.mixtures.terms import Correlations, Pairs, apart
 from tests.fit.test_mixture import LAYOUTS
 
 

@@ -10,9 +10,9 @@ import pytest
 from kernelease.errors import ParameterError
 from kernelease.fit.mixtures import objective as objective_module
 from kernelease.fit.mixtures.beyond import Detail
+from kernelease.fit.mixtures.misfit import Correlations, Pairs, Set, Singles, Stack, apart, correlations, stacked
 from kernelease.fit.mixtures.mixture import Mixture, MixtureSolver, ties_of
 from kernelease.fit.mixtures.objective import Objective, Told, softmax_weights, trust
-from kernelease.fit.mixtures.terms import Correlations, Pairs, Set, Singles, Stack, apart, correlations, stacked
 from kernelease.fit.solver import Outcome
 from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks
 from kernelease.measured.counts import Contrasts, Counts

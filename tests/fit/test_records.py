@@ -6,7 +6,7 @@ import pytest
 from kernelease.fit.mixtures.mixture import Mixture
 from kernelease.fit.records import Expected, Moving, best_power, drawn_components, to_power
 from kernelease.fit.solver import Outcome
-from kernelease.relational.schema import Place
+from kernelease.relational.schema_of_tables import Place
 
 CELLS, ABOVE = 7, 4  # of records (two columns of 3 and 4), and of parents (two columns of 2)
 

@@ -6,7 +6,7 @@ import pytest
 from kernelease.fit.mixtures.beyond import Misfit
 from kernelease.fit.mixtures.mixture import Mixture
 from kernelease.fit.solver import Outcome
-from kernelease.methods.bags import averaged
+from kernelease.methods.several_tables import averaged
 
 
 def _fit(first: list[float], chi_squared: float) -> Mixture:

@@ -13,7 +13,7 @@ import kernelease as ke
 from kernelease.errors import SchemaError
 from kernelease.measured.counts import Counts
 from kernelease.relational.books import Aggregate
-from kernelease.relational.schema import WEIGHT, Tables, same_after_saving
+from kernelease.relational.schema_of_tables import WEIGHT, Tables, same_after_saving
 from kernelease.seeds import PublicSeed
 from kernelease.sources.private_rows import private_tables
 

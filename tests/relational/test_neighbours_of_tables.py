@@ -12,7 +12,7 @@ import kernelease as ke
 from audits.transcript import Event, Tap, _open
 from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.privacy.accounting import pure_mu
-from kernelease.relational.schema import Tables
+from kernelease.relational.schema_of_tables import Tables
 
 SCHEMA = """
 [unit]

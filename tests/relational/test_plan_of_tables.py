@@ -11,7 +11,7 @@ import kernelease as ke
 from kernelease.cli import app
 from kernelease.errors import ParameterError
 from kernelease.measured.bags import NoisyBags
-from kernelease.relational.schema import Tables
+from kernelease.relational.schema_of_tables import Tables
 
 SCHEMA = """
 [unit]

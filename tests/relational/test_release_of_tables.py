@@ -23,7 +23,7 @@ from kernelease.cli import app
 from kernelease.errors import BundleError, KerneleaseError, ParameterError, SourceError
 from kernelease.fit.solver import PublicPoints
 from kernelease.measured.bags import NoisyBags
-from kernelease.relational.schema import Tables
+from kernelease.relational.schema_of_tables import Tables
 
 SCHEMA = """
 [unit]

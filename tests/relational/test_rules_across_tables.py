@@ -11,7 +11,7 @@ import kernelease as ke
 from kernelease.answers.release import TableRows, TablesRelease, contents_of
 from kernelease.bundle.verify import key_problems
 from kernelease.errors import SchemaError
-from kernelease.relational.schema import Tables, same_after_saving
+from kernelease.relational.schema_of_tables import Tables, same_after_saving
 
 SCHEMA = """\
 [unit]

@@ -3,7 +3,7 @@
 import pytest
 
 from kernelease.errors import SchemaError
-from kernelease.relational.schema import Tables, same_after_saving
+from kernelease.relational.schema_of_tables import Tables, same_after_saving
 
 GOOD = """\
 [unit]

@@ -15,9 +15,9 @@ from kernelease.bundle.data_parquet import write_rows
 from kernelease.bundle.verify import key_problems
 from kernelease.errors import ParameterError
 from kernelease.fit.sequences import Counted, SequenceBlocks, Tilts, step_tables
-from kernelease.methods.bags import Bags
-from kernelease.relational.schema import Tables, sequence_keys
-from kernelease.table.columns.numeric import Integer
+from kernelease.methods.several_tables import Bags
+from kernelease.relational.schema_of_tables import Tables, sequence_keys
+from kernelease.table.columns.numbers import Integer
 from kernelease.table.columns.temporal import Date
 
 SCHEMA = """

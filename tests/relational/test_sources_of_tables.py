@@ -13,7 +13,7 @@ import kernelease as ke
 from kernelease.cli import app
 from kernelease.errors import ParameterError, SourceError
 from kernelease.measured.counts import Counts
-from kernelease.relational.schema import Tables
+from kernelease.relational.schema_of_tables import Tables
 from kernelease.seeds import PublicSeed
 from kernelease.sources.private_rows import private_tables
 

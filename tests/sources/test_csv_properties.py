@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from kernelease.sources import CsvFormat, open_source
 from kernelease.sources.csv_file import Block, CellParser, RecordReader, decoded
 from kernelease.table import Records
-from kernelease.table.reading import read_numbers
+from kernelease.table.parsing import read_numbers
 from tests.sources import csv_oracle
 
 # Mostly ordinary lines, so that the fast parser has its say, and now and then whatever can go wrong.

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from kernelease.errors import SchemaError, SourceError
-from kernelease.exact.counts import ExactCounts
+from kernelease.exact.counting import ExactCounts
 from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.ledgers import MemoryLedger
 from kernelease.measured.blocks import Block

@@ -18,7 +18,7 @@ from kernelease.sources.databases import PostgresqlDialect, smallest_of_cells
 from kernelease.sources.duck import DuckDialect
 from kernelease.sources.sql import Dialect, Refusal
 from kernelease.table import Category, Column, Date, Datetime, Integer, Number
-from kernelease.table.reading import NUMBER
+from kernelease.table.parsing import NUMBER
 from tests.sources.pushdown_cases import (
     COLUMNS,
     DAYS,

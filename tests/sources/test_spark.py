@@ -22,7 +22,7 @@ from kernelease.errors import ParameterError, SchemaError, SourceError
 from kernelease.measured.counts import Counts
 from kernelease.pipeline import weighting
 from kernelease.privacy.mechanisms import PrivacyFilter
-from kernelease.relational.schema import Tables
+from kernelease.relational.schema_of_tables import Tables
 from kernelease.seeds import PublicSeed
 from kernelease.sources import open_source
 from kernelease.sources.private_rows import private_table, private_tables

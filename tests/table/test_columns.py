@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings, strategies as st
 
 from kernelease.errors import SchemaError
 from kernelease.table import Boolean, Category, Date, Datetime, Integer, Number, Ordinal, String
-from kernelease.table.columns.numeric import _halfways, fraction
+from kernelease.table.columns.numbers import _halfways, fraction
 
 GENERATOR = np.random.default_rng(11)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import example, given, settings, strategies as st
 
-from kernelease.table.reading import DAY, MICROSECOND, parse_instant, parse_number, read_instants, read_numbers
+from kernelease.table.parsing import DAY, MICROSECOND, parse_instant, parse_number, read_instants, read_numbers
 
 
 def _same(a: float, b: float) -> bool:

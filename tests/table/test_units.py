@@ -17,7 +17,7 @@ from kernelease.exact.persons import UnitCap
 from kernelease.seeds import PublicSeed
 from kernelease.table import Schema
 from kernelease.table.encode import Encoder
-from kernelease.table.reading import identities
+from kernelease.table.parsing import identities
 
 SCHEMA = Schema.parse(
     """

@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 
 from kernelease.errors import ParameterError, SchemaError
 from kernelease.table import Schema
-from kernelease.table.reading import FORMATS, DateFormat, Numerals, as_iso
+from kernelease.table.parsing import FORMATS, DateFormat, Numerals, as_iso
 from kernelease.table.written import Written
 
 SICK = '[columns.sick]\ntype = "boolean"\n'

@@ -26,7 +26,7 @@ from kernelease.table.expressions.logic import (
     parse,
 )
 from kernelease.table.expressions.terms import Extracted, shown
-from kernelease.table.reading import float_values
+from kernelease.table.parsing import float_values
 
 if TYPE_CHECKING:
     from kernelease.table.schema import Structure

@@ -19,10 +19,10 @@ from kernelease.measured.views import cell_ranges
 from kernelease.table.columns.cells import Celled, Stepped
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.listed import Hierarchy, Listed
-from kernelease.table.columns.numeric import Integer, Number
+from kernelease.table.columns.numbers import Integer, Number
 from kernelease.table.columns.temporal import Date, Datetime
 from kernelease.table.expressions.logic import Compared, Condition, Leaf
-from kernelease.table.reading import number_array
+from kernelease.table.parsing import number_array
 
 EVEN = np.linspace(0.0, 1.0, 5)  # where in each cell values are, both ends among them
 CLOSE = 0.5 - 0.5 * np.cos(np.linspace(0.0, math.pi, 33))  # where a function's average needs them: closer at the ends

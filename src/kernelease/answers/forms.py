@@ -21,7 +21,7 @@ from kernelease.measured.embeddings import NoisyEmbedding
 from kernelease.progress import Progress, shown
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.listed import Boolean
-from kernelease.table.columns.numeric import Integer, Number
+from kernelease.table.columns.numbers import Integer, Number
 from kernelease.table.schema import Schema
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from kernelease.fit.points import thin
 from kernelease.seeds import PublicSeed
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.listed import Boolean, Category, Listed, Ordinal
-from kernelease.table.columns.numeric import Integer
+from kernelease.table.columns.numbers import Integer
 from kernelease.table.domain import Domain
 
 if TYPE_CHECKING:

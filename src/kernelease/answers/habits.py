@@ -18,7 +18,7 @@ from kernelease.analysis.groups import html_table
 from kernelease.errors import LabelError, ParameterError, closest, misuse, nearest
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.listed import Boolean, Listed
-from kernelease.table.columns.numeric import Integer, Number
+from kernelease.table.columns.numbers import Integer, Number
 
 ROWS_ALONE = (
     "Synthetic rows are for code, pictures and models that you check; a number computed from them has no interval, and "

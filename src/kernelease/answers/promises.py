@@ -11,7 +11,7 @@ from kernelease.analysis.groups import INTERCEPT, Groups
 from kernelease.analysis.inference import CONFIDENCE
 from kernelease.errors import KerneleaseError
 from kernelease.table.columns.listed import Boolean
-from kernelease.table.columns.numeric import Integer, Number
+from kernelease.table.columns.numbers import Integer, Number
 from kernelease.table.expressions.formulas import Analysis
 
 if TYPE_CHECKING:

@@ -55,7 +55,7 @@ from kernelease.answers.reading import Released, choice, evidence_of, reading
 from kernelease.errors import ParameterError
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.listed import Boolean
-from kernelease.table.columns.numeric import Integer, Number
+from kernelease.table.columns.numbers import Integer, Number
 from kernelease.table.expressions.formulas import ModelFormula
 from kernelease.table.expressions.logic import Condition
 

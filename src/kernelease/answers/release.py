@@ -41,13 +41,13 @@ from kernelease.kernels.kernel import as_rows
 from kernelease.measured.bags import NoisyBags
 from kernelease.measured.blocks import NoisyBlock, NoisyBlocks
 from kernelease.progress import SILENT, Progress
-from kernelease.relational.domain import TablesDomain
-from kernelease.relational.schema import TableOfRecords, Tables, Which
+from kernelease.relational.domain_of_tables import TablesDomain
+from kernelease.relational.schema_of_tables import TableOfRecords, Tables, Which
 from kernelease.table.columns.column import NULL_LABEL, Column
 from kernelease.table.columns.listed import Category
 from kernelease.table.domains import TableDomain
 from kernelease.table.expressions.logic import parse
-from kernelease.table.reading import float_values
+from kernelease.table.parsing import float_values
 from kernelease.table.schema import Schema
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from kernelease.certificate import NOT_PROMISED, Certificate, Measurements
 from kernelease.privacy.accounting import Law, Step
 from kernelease.privacy.calibration import Calibration
 from kernelease.privacy.sensitivity import Neighbours
-from kernelease.relational.schema import Tables
+from kernelease.relational.schema_of_tables import Tables
 from kernelease.table.columns.column import Column
 from kernelease.table.domain import Domain
 from kernelease.table.schema import Schema

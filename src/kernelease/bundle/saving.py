@@ -57,8 +57,8 @@ from kernelease.privacy import noise
 from kernelease.privacy.accounting import Loss, Privacy
 from kernelease.privacy.ledger import Charge, Ledger, Receipt
 from kernelease.privacy.noise import NoiseSource, SystemNoise
-from kernelease.relational.domain import TablesDomain
-from kernelease.relational.schema import Tables, same_after_saving
+from kernelease.relational.domain_of_tables import TablesDomain
+from kernelease.relational.schema_of_tables import Tables, same_after_saving
 from kernelease.seeds import PublicSeed
 from kernelease.strangers import parse_json
 from kernelease.table.domain import Domain

@@ -33,8 +33,8 @@ from kernelease.machine import EXACT, ROUNDING, rounding_since, this_machine
 from kernelease.measured.blocks import Block, NoisyBlocks
 from kernelease.methods.retracing import retraced
 from kernelease.privacy.calibration import Calibration
-from kernelease.relational.domain import TablesDomain
-from kernelease.relational.schema import TableOfRecords, Tables, sequence_keys
+from kernelease.relational.domain_of_tables import TablesDomain
+from kernelease.relational.schema_of_tables import TableOfRecords, Tables, sequence_keys
 from kernelease.seeds import PublicSeed
 from kernelease.table.columns.column import Codes
 from kernelease.table.domain import Domain

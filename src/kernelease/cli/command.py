@@ -154,7 +154,7 @@ class _OnDemand(Mapping[str, Any]):
 
 
 def _load(name: str) -> Any:
-    found = getattr(importlib.import_module(f"kernelease.cli.{name}"), name)
+    found = getattr(importlib.import_module(f"kernelease.cli.{name}_command"), name)
     alone = typer.Typer(add_completion=False)
     if isinstance(found, typer.Typer):
         for command in found.registered_commands:

@@ -36,7 +36,7 @@ from kernelease.privacy.ledger import Ledger
 from kernelease.privacy.mechanisms import PrivacyFilter, grid_bits, measure
 from kernelease.privacy.noise import NoiseSource
 from kernelease.privacy.sensitivity import ROUND_UP, ROWS, Subject, block_sensitivity
-from kernelease.table.reading import dense, read_numbers
+from kernelease.table.parsing import dense, read_numbers
 
 # ---- A public grid on which every cell of a column has exactly one place: its number, to three digits.
 #

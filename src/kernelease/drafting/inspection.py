@@ -11,7 +11,7 @@ from kernelease.drafting.looking import likely_encoding
 from kernelease.drafting.relations import Rules, find_relations
 from kernelease.drafting.tally import Persons, Tally, column_findings, find_identifiers
 from kernelease.errors import in_words
-from kernelease.relational.schema import TableOfRecords, Tables
+from kernelease.relational.schema_of_tables import TableOfRecords, Tables
 from kernelease.sources.csv_file import CellParser, CsvFile, Place, looks_regular, record_ends
 from kernelease.sources.opening import given_tables, open_declared, open_table
 from kernelease.sources.source import DeclaredSource, ManyFiles, Source, check_columns

@@ -36,9 +36,9 @@ from kernelease.sources.source import source_columns
 from kernelease.table.columns.cells import MOST_CELLS
 from kernelease.table.columns.column import MOST_ATOMS
 from kernelease.table.columns.listed import MOST_VALUES
-from kernelease.table.columns.numeric import LARGEST_INTEGER, Number
+from kernelease.table.columns.numbers import LARGEST_INTEGER, Number
 from kernelease.table.draft import MARK, MOST_CATEGORIES, Lines, Looked, draft
-from kernelease.table.reading import DateFormat, Numerals, parse_instant, parse_number
+from kernelease.table.parsing import DateFormat, Numerals, parse_instant, parse_number
 from kernelease.table.schema import Schema
 from kernelease.table.toml import toml_value
 from kernelease.table.written import Written

@@ -25,12 +25,12 @@ from kernelease.drafting.findings import LOOKED_AT, Finding, Level, share
 from kernelease.errors import SchemaError
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.listed import Boolean, Listed
-from kernelease.table.columns.numeric import Integer, Number
+from kernelease.table.columns.numbers import Integer, Number
 from kernelease.table.columns.temporal import Date, Datetime
 from kernelease.table.derived import Computed, Derived, Determined, text_of
 from kernelease.table.draft import MARK, Lines
 from kernelease.table.expressions.terms import PARTS, spell_name, unit_of, written
-from kernelease.table.reading import DAY, MICROSECOND, MOST_DECIMALS, decimals_of, read_instants, read_numbers
+from kernelease.table.parsing import DAY, MICROSECOND, MOST_DECIMALS, decimals_of, read_instants, read_numbers
 from kernelease.table.schema import Schema
 from kernelease.table.toml import toml_key
 

@@ -12,13 +12,13 @@ import pyarrow as pa
 
 from kernelease.drafting.tally import Persons
 from kernelease.errors import ParameterError
-from kernelease.relational.schema import MOST_RECORDS, NAME_OF_TABLE
+from kernelease.relational.schema_of_tables import MOST_RECORDS, NAME_OF_TABLE
 from kernelease.sources.csv_file import CsvFile, CsvFormat
 from kernelease.sources.opening import SUFFIXES, open_source
 from kernelease.sources.source import Source, source_columns
 from kernelease.table.columns.registry import FILL_IN
 from kernelease.table.draft import MARK, TO_DECIDE, TO_FILL_IN, draft, type_word
-from kernelease.table.reading import parse_number
+from kernelease.table.parsing import parse_number
 from kernelease.table.toml import toml_key, toml_value
 from kernelease.table.written import Written
 

@@ -21,9 +21,9 @@ from kernelease.sources.source import Source
 from kernelease.table.columns.cells import Celled, Stepped
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.listed import Boolean, Listed, String
-from kernelease.table.columns.numeric import Integer, Number
+from kernelease.table.columns.numbers import Integer, Number
 from kernelease.table.columns.temporal import Date, Datetime
-from kernelease.table.reading import (
+from kernelease.table.parsing import (
     DAY,
     FORMATS,
     MICROSECOND,

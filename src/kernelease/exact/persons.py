@@ -16,7 +16,7 @@ from kernelease.privacy.sensitivity import Private
 from kernelease.seeds import PublicSeed
 from kernelease.table.columns.column import Codes
 from kernelease.table.encode import Encoder
-from kernelease.table.reading import MOST_ROWS_PER_UNIT, ROWS_WITHOUT_UNIT, common_weight, dense, identities
+from kernelease.table.parsing import MOST_ROWS_PER_UNIT, ROWS_WITHOUT_UNIT, common_weight, dense, identities
 
 if TYPE_CHECKING:
     from kernelease.table.schema import Schema

@@ -9,7 +9,7 @@ import numpy as np
 
 from kernelease.arrays import BigIntegers, Integers, Rows, block_slices
 from kernelease.errors import ParameterError, PrivacyError
-from kernelease.exact.counts import ExactCounts
+from kernelease.exact.counting import ExactCounts
 from kernelease.features.feature_map import FeatureMap
 from kernelease.features.nystrom import Nystrom
 from kernelease.measured.embeddings import NoisyEmbedding, noisy_rows

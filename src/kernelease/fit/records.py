@@ -21,7 +21,7 @@ from kernelease.fit.mixtures.draw import member_rows
 from kernelease.fit.mixtures.mixture import Mixture
 from kernelease.fit.mixtures.one_way import CHANCE
 from kernelease.measured.blocks import NoisyBlock, within
-from kernelease.relational.schema import Place
+from kernelease.relational.schema_of_tables import Place
 
 MOST_TYPES = 300  # limit: of components that siblings tell apart: pairs of types are held in memory
 ROUNDS = 5  # convention: of grouping components into types

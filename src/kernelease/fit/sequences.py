@@ -25,7 +25,7 @@ from kernelease.fit.records import (
     without,
 )
 from kernelease.measured.blocks import NoisyBlock
-from kernelease.relational.schema import Place
+from kernelease.relational.schema_of_tables import Place
 
 ROUNDS = 24  # limit: of fitting tilts to sequences that are drawn
 MOST_PARENTS = 20_000  # limit: whose sequences are drawn in a round

@@ -36,8 +36,8 @@ from kernelease.methods.interactions.singles import (
 from kernelease.passes import MOST_KEPT
 from kernelease.privacy.accounting import Loss, Privacy
 from kernelease.privacy.sensitivity import Neighbours, block_sensitivity
-from kernelease.relational.domain import TablesDomain
-from kernelease.relational.schema import TableOfRecords, Tables
+from kernelease.relational.domain_of_tables import TablesDomain
+from kernelease.relational.schema_of_tables import TableOfRecords, Tables
 from kernelease.table.columns.column import Column
 from kernelease.table.domains import TableDomain
 from kernelease.table.schema import Schema

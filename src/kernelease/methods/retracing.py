@@ -7,7 +7,7 @@ import numpy as np
 
 from kernelease.arrays import Rows
 from kernelease.errors import ParameterError
-from kernelease.exact.counts import ExactCounts
+from kernelease.exact.counting import ExactCounts
 from kernelease.exact.rows import ExactEmbedding, PrivateRows
 from kernelease.features.feature_map import FeatureMap
 from kernelease.ledgers import MemoryLedger

@@ -14,11 +14,11 @@ from kernelease.arrays import Integers
 from kernelease.errors import ParameterError, SchemaError, nearest
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.listed import Boolean
-from kernelease.table.columns.numeric import Integer, Number
+from kernelease.table.columns.numbers import Integer, Number
 from kernelease.table.columns.registry import FILL_IN, column_from_dict
 from kernelease.table.derived import book_lines, typed_cell
 from kernelease.table.expressions.logic import parse
-from kernelease.table.reading import instants_in, numbers_in, printed
+from kernelease.table.parsing import instants_in, numbers_in, printed
 from kernelease.table.schema import Schema
 
 # --------------------------------------------------------------------------------------------------------------

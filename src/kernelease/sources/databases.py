@@ -33,9 +33,9 @@ from kernelease.sources.sql import (
 )
 from kernelease.table.columns.column import Codes, Column
 from kernelease.table.columns.listed import Listed
-from kernelease.table.columns.numeric import Integer, Number
+from kernelease.table.columns.numbers import Integer, Number
 from kernelease.table.columns.temporal import Date, Datetime
-from kernelease.table.reading import DAY, MICROSECOND
+from kernelease.table.parsing import DAY, MICROSECOND
 
 # ---- PostgreSQL, through ADBC.
 

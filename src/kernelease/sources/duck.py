@@ -27,9 +27,9 @@ from kernelease.sources.sql import (
 )
 from kernelease.table.columns.cells import Stepped
 from kernelease.table.columns.column import Codes, Column
-from kernelease.table.columns.numeric import Integer, Number
+from kernelease.table.columns.numbers import Integer, Number
 from kernelease.table.columns.temporal import Date, Datetime
-from kernelease.table.reading import DAY, MICROSECOND, NUMBER
+from kernelease.table.parsing import DAY, MICROSECOND, NUMBER
 
 # ---- DuckDB: files of it, and relations that are at hand.
 

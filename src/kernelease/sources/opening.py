@@ -11,7 +11,7 @@ import pyarrow.csv
 
 from kernelease.errors import ParameterError, SchemaError, SourceError, nearest
 from kernelease.machine import refuse_shortage
-from kernelease.relational.schema import TableOfRecords, Tables
+from kernelease.relational.schema_of_tables import TableOfRecords, Tables
 from kernelease.sources.arrow import ArrowFile, ArrowStream, PandasFrame, ParquetFile, is_frame
 from kernelease.sources.csv_file import CsvFile, CsvFormat
 from kernelease.sources.databases import PostgresqlQuery, SqliteQuery
@@ -39,7 +39,7 @@ from kernelease.sources.source import (
 )
 from kernelease.sources.stat import ExcelSheet, StatFile
 from kernelease.table.columns.listed import Listed
-from kernelease.table.columns.numeric import Integer, Number
+from kernelease.table.columns.numbers import Integer, Number
 from kernelease.table.schema import Schema
 from kernelease.table.written import OF_FILES, OF_TEXTS, Records, shown, source_error, unheeded
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from kernelease._version import __version__
 from kernelease.arrays import BigIntegers, Floats, Integers, block_slices
 from kernelease.errors import SourceError
-from kernelease.exact.counts import CHUNK, PartialCounts, PartialWeights, shaped
+from kernelease.exact.counting import CHUNK, PartialCounts, PartialWeights, shaped
 from kernelease.exact.persons import UnitCap
 from kernelease.exact.rows import PartialSums
 from kernelease.features.feature_map import FeatureMap
@@ -22,7 +22,7 @@ from kernelease.measured.blocks import Block
 from kernelease.passes import Batch, Layout, Weighing
 from kernelease.sources.source import plain
 from kernelease.table.encode import Encoder
-from kernelease.table.reading import identities, read_numbers
+from kernelease.table.parsing import identities, read_numbers
 from kernelease.table.schema import Schema
 
 Batches: TypeAlias = Iterable[pa.RecordBatch]

@@ -13,7 +13,7 @@ import pyarrow as pa
 from kernelease._version import __version__
 from kernelease.arrays import BigIntegers, Integers, Rows
 from kernelease.errors import ParameterError, SourceError
-from kernelease.exact.counts import ExactCounts, tables_of
+from kernelease.exact.counting import ExactCounts, tables_of
 from kernelease.exact.persons import UnitCap
 from kernelease.exact.rows import ExactEmbedding, PrivateRows
 from kernelease.features.feature_map import FeatureMap
@@ -35,7 +35,7 @@ from kernelease.sources.partial import (
 )
 from kernelease.sources.source import Source, Wrapper
 from kernelease.table.encode import Encoder
-from kernelease.table.reading import is_number
+from kernelease.table.parsing import is_number
 from kernelease.table.schema import Schema
 
 # ---- Private rows in parts elsewhere: only sums of integers leave a part.

@@ -13,24 +13,24 @@ import pyarrow.compute as pc
 
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError, nearest
-from kernelease.exact.bags import Bags, PathColumn, Records, Shape
-from kernelease.exact.counts import CHUNK, ExactCounts
+from kernelease.exact.counting import CHUNK, ExactCounts
+from kernelease.exact.paths import Bags, PathColumn, Records, Shape
 from kernelease.exact.persons import Keys, UnitCap
 from kernelease.exact.rows import PrivateArray, PrivateRows, PrivateTable
 from kernelease.kernels.kernel import as_rows
 from kernelease.passes import Batch, EncodedRows
 from kernelease.privacy.sensitivity import Private
 from kernelease.relational.books import Aggregate
-from kernelease.relational.schema import WEIGHT, TableOfRecords, Tables, sequence_keys
+from kernelease.relational.schema_of_tables import WEIGHT, TableOfRecords, Tables, sequence_keys
 from kernelease.seeds import PublicSeed
 from kernelease.sources.opening import given_tables, is_spark_frame, open_declared, open_source, open_table
 from kernelease.sources.partitioned import Partitioned, distant_table, distant_vectors
 from kernelease.sources.source import Source, check_columns
 from kernelease.table.columns.cells import Celled
 from kernelease.table.columns.column import Column
-from kernelease.table.columns.numeric import ticked
+from kernelease.table.columns.numbers import ticked
 from kernelease.table.encode import Encoder, NarrowColumn
-from kernelease.table.reading import numbers_in
+from kernelease.table.parsing import numbers_in
 from kernelease.table.schema import Schema
 
 

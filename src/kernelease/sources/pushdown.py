@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from kernelease.arrays import BigIntegers, Integers
 from kernelease.errors import SourceError
-from kernelease.exact.counts import ExactCounts, tables_of
+from kernelease.exact.counting import ExactCounts, tables_of
 from kernelease.measured.blocks import Block
 from kernelease.measured.sums import Look, Mixed, Program, SqlRows
 from kernelease.passes import Layout

@@ -19,9 +19,9 @@ from kernelease.errors import ParameterError, PrivacyError, SchemaError, SourceE
 from kernelease.machine import refuse_shortage
 from kernelease.strangers import web_refusal
 from kernelease.table.columns.column import Column
-from kernelease.table.columns.numeric import Integer, Number
+from kernelease.table.columns.numbers import Integer, Number
 from kernelease.table.columns.temporal import Date, Datetime
-from kernelease.table.reading import DAY, MICROSECOND, NEVER, as_iso, instants_in, numbers_in
+from kernelease.table.parsing import DAY, MICROSECOND, NEVER, as_iso, instants_in, numbers_in
 from kernelease.table.schema import Schema
 from kernelease.table.written import OF_FILES, OF_TEXTS, Records
 

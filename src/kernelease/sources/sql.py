@@ -18,9 +18,9 @@ from kernelease.machine import refuse_shortage
 from kernelease.table.columns.cells import Comb
 from kernelease.table.columns.column import Codes, Column
 from kernelease.table.columns.listed import Boolean, Listed
-from kernelease.table.columns.numeric import Integer, Number
+from kernelease.table.columns.numbers import Integer, Number
 from kernelease.table.columns.temporal import Date, Datetime
-from kernelease.table.reading import parse_number
+from kernelease.table.parsing import parse_number
 
 _NAME = r'(?:[^\W\d]\w*|"(?:[^"]|"")+")'
 _TABLE = re.compile(rf"{_NAME}(?:\.{_NAME}){{0,2}}")

@@ -6,7 +6,7 @@ from kernelease.table.columns.listed import (
     Ordinal as Ordinal,
     String as String,
 )
-from kernelease.table.columns.numeric import Integer as Integer, Number as Number
+from kernelease.table.columns.numbers import Integer as Integer, Number as Number
 from kernelease.table.columns.temporal import Date as Date, Datetime as Datetime
 from kernelease.table.derived import Computed as Computed, Derived as Derived, Determined as Determined
 from kernelease.table.domains import Decoder as Decoder

@@ -22,11 +22,11 @@ from kernelease.strangers import read_text
 from kernelease.table.columns.cells import Celled
 from kernelease.table.columns.column import Column, column_error, is_name
 from kernelease.table.columns.listed import Boolean, Category, Listed, Ordinal
-from kernelease.table.columns.numeric import LARGEST_INTEGER, Integer, Number
+from kernelease.table.columns.numbers import LARGEST_INTEGER, Integer, Number
 from kernelease.table.columns.temporal import Date, Datetime
 from kernelease.table.expressions.logic import Computed as ComputedTest, Condition, names_in, parse, parse_term
 from kernelease.table.expressions.terms import Arithmetic, Extracted, Term, columns_of, numbers, shown, unit_of
-from kernelease.table.reading import MOST_DECIMALS, decimals_of
+from kernelease.table.parsing import MOST_DECIMALS, decimals_of
 
 # ---- What every derived column is: a declaration, and what it comes to among the columns of a schema.
 

@@ -82,7 +82,7 @@ def density_slopes(column: Column, shares: Floats) -> Floats | None:
     A line within each cell that keeps its share, as steep as neighbours allow: none at a peak or beside a gap (van
     Leer's limiter, 1979). None for columns whose cells hold one value each, or are in no order.
 
-    >>> from kernelease.table.columns.numeric import Integer
+    >>> from kernelease.table.columns.numbers import Integer
     >>> density_slopes(Integer(name="x", min=0, max=29, cells=5), np.array([0.1, 0.4, 0.3, 0.2, 0.0])).round(2).tolist()
     [0.0, -0.23, -0.12, -0.16, 0.0]
     """

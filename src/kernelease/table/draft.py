@@ -14,10 +14,10 @@ import pyarrow.compute as pc
 from kernelease.errors import SchemaError
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.listed import Boolean, Category, String
-from kernelease.table.columns.numeric import LARGEST_INTEGER, Integer, Number
+from kernelease.table.columns.numbers import LARGEST_INTEGER, Integer, Number
 from kernelease.table.columns.registry import COLUMN_TYPES, FILL_IN
 from kernelease.table.columns.temporal import Date, Datetime
-from kernelease.table.reading import dense, is_number, is_text
+from kernelease.table.parsing import dense, is_number, is_text
 from kernelease.table.schema import Schema
 from kernelease.table.toml import toml_key, toml_value
 from kernelease.table.written import Written

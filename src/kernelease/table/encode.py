@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kernelease.table.columns.column import Codes, Column
-from kernelease.table.reading import dense, numbers_in
+from kernelease.table.parsing import dense, numbers_in
 
 if TYPE_CHECKING:
     from kernelease.table.schema import Schema

@@ -8,7 +8,7 @@ from kernelease.table.columns.column import MOST_ATOMS
 from kernelease.table.columns.listed import MOST_VALUES
 from kernelease.table.columns.registry import COLUMN_TYPES, column_keys, required_keys
 from kernelease.table.derived import Computed, Determined
-from kernelease.table.reading import DECIMALS, MOST_DECIMALS, MOST_ROWS_PER_UNIT, ROWS_WITHOUT_UNIT, THOUSANDS
+from kernelease.table.parsing import DECIMALS, MOST_DECIMALS, MOST_ROWS_PER_UNIT, ROWS_WITHOUT_UNIT, THOUSANDS
 from kernelease.table.schema import NEIGHBOURS
 from kernelease.table.written import ENCODINGS, QUOTES, Records
 

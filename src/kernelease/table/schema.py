@@ -20,14 +20,14 @@ from kernelease.errors import ParameterError, SchemaError, nearest
 from kernelease.strangers import parse_toml, read_text, web_refusal
 from kernelease.table.columns.cells import Celled
 from kernelease.table.columns.column import Column, column_error
-from kernelease.table.columns.numeric import Integer, Number
+from kernelease.table.columns.numbers import Integer, Number
 from kernelease.table.columns.registry import check_keys, column_from_dict, column_to_dict
 from kernelease.table.columns.temporal import Date, Datetime
 from kernelease.table.derived import Computed, Derivation, Derived, Determined, derived_keys, with_codebooks
 from kernelease.table.expressions.formulas import Analysis
 from kernelease.table.expressions.logic import Condition, names_in, parse
 from kernelease.table.expressions.terms import shown
-from kernelease.table.reading import MOST_ROWS_PER_UNIT, ROWS_WITHOUT_UNIT, common_weight
+from kernelease.table.parsing import MOST_ROWS_PER_UNIT, ROWS_WITHOUT_UNIT, common_weight
 from kernelease.table.toml import locate, toml_key, toml_value
 from kernelease.table.written import Records, Written
 

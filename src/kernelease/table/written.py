@@ -8,7 +8,7 @@ from enum import StrEnum, unique
 from typing import Any, Final, final
 
 from kernelease.errors import ParameterError, SchemaError, nearest
-from kernelease.table.reading import DateFormat, Numerals
+from kernelease.table.parsing import DateFormat, Numerals
 
 # ---- What one record of a CSV file is.
 

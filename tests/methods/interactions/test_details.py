@@ -13,7 +13,7 @@ from kernelease.measured.blocks import Block, details
 from kernelease.measured.counts import Contrasts, Counts
 from kernelease.methods.interactions.pairs import MOST_DETAIL_NUMBERS, any_merged, detail_blocks, determined, merged
 from kernelease.table.columns.listed import Category
-from kernelease.table.columns.numeric import Integer
+from kernelease.table.columns.numbers import Integer
 
 ROWS = 20_000
 EDGES = np.repeat(np.arange(10), 6)

@@ -12,7 +12,7 @@ from hypothesis import assume, given, settings, strategies as st
 import kernelease as ke
 from kernelease.arrays import Integers
 from kernelease.errors import CapacityError, ParameterError
-from kernelease.exact.counts import ExactCounts, count_blocks
+from kernelease.exact.counting import ExactCounts, count_blocks
 from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.ledgers import MemoryLedger
 from kernelease.measured.blocks import NoisyBlocks

@@ -21,7 +21,7 @@ from kernelease.methods.retracing import retraced
 from kernelease.privacy.sensitivity import block_sensitivity
 from kernelease.sources.private_rows import private_table
 from kernelease.table.columns.cells import Comb, LaidLevels, Texture
-from kernelease.table.columns.numeric import FEW, Integer, Number, on_grid, ticked
+from kernelease.table.columns.numbers import FEW, Integer, Number, on_grid, ticked
 from kernelease.table.encode import Encoder
 from kernelease.table.schema import Schema
 

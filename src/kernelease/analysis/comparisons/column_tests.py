@@ -28,7 +28,7 @@ from kernelease.privacy.accounting import Law
 from kernelease.seeds import PublicSeed
 from kernelease.table.atom_features import LENGTHSCALE
 from kernelease.table.columns.column import Column
-from kernelease.table.columns.numeric import Integer, Number
+from kernelease.table.columns.numbers import Integer, Number
 from kernelease.table.schema import Schema
 
 _LARGEST_COUNT = 2**40  # rows that are drawn at most: beyond, sampling is nothing beside the noise

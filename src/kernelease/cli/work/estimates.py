@@ -18,7 +18,7 @@ from kernelease.errors import ParameterError
 
 if TYPE_CHECKING:
     from kernelease.answers.vectors import RatioEstimate, VectorEstimate, Vectors
-    from kernelease.cli.work.questions import Answer, Asking
+    from kernelease.cli.work.typed_questions import Answer, Asking
 
 
 def record(answer: "Answer", level: float) -> dict[str, Any]:
@@ -256,7 +256,7 @@ def _column(name: str, vectors: "Vectors") -> int:
 
 
 def _numbers(texts: Iterable[str]) -> list[float]:
-    from kernelease.cli.work.questions import read_number  # which imports this module
+    from kernelease.cli.work.typed_questions import read_number  # which imports this module
 
     return [read_number(text, "each coordinate") for text in texts]
 

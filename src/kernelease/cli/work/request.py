@@ -23,7 +23,7 @@ from kernelease.privacy.accounting import Privacy
 from kernelease.privacy.ledger import Ledger
 from kernelease.privacy.sensitivity import Neighbours, Subject
 from kernelease.progress import Progress
-from kernelease.relational.schema import Tables
+from kernelease.relational.schema_of_tables import Tables
 from kernelease.seeds import PublicSeed
 from kernelease.sources.opening import open_declared, read_public
 from kernelease.sources.partitioned import Partitioned

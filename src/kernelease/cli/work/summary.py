@@ -26,10 +26,10 @@ from kernelease.drafting.findings import PRIVATE, Level, Report
 from kernelease.errors import LedgerError, ParameterError
 from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.ledgers import remaining_in_words
-from kernelease.methods.bags import Bags
 from kernelease.methods.interactions.interactions import Interactions
 from kernelease.methods.method import Method
 from kernelease.methods.plan import Floor, Plan, RecordsPlan, Setting
+from kernelease.methods.several_tables import Bags
 from kernelease.privacy.ledger import Ledger
 from kernelease.report import sheet
 from kernelease.table.schema import Schema

@@ -12,9 +12,7 @@ import numpy as np
 from kernelease.arrays import Floats, Integers
 from kernelease.cuda import cupy, program, translated
 from kernelease.errors import ParameterError
-from kernelease.fit.mixtures.mixture import GAIN, MOST_CHANGE, Schedule
-from kernelease.fit.mixtures.objective import FLOOR, LAST_TRUST, Objective, bend_slope, leaning, tie_slope
-from kernelease.fit.mixtures.terms import (
+from kernelease.fit.mixtures.misfit import (
     LEAST,
     MEMORY,
     Correlations,
@@ -25,6 +23,8 @@ from kernelease.fit.mixtures.terms import (
     Term,
     apart,
 )
+from kernelease.fit.mixtures.mixture import GAIN, MOST_CHANGE, Schedule
+from kernelease.fit.mixtures.objective import FLOOR, LAST_TRUST, Objective, bend_slope, leaning, tie_slope
 from kernelease.measured.blocks import MOST_COLUMNS
 from kernelease.progress import Progress
 

@@ -16,7 +16,7 @@ from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
 from kernelease.fit.mixtures.beyond import in_detail, moved
 from kernelease.fit.mixtures.maps import information, parted
-from kernelease.fit.mixtures.terms import Single
+from kernelease.fit.mixtures.misfit import Single
 from kernelease.measured.blocks import refines
 
 if TYPE_CHECKING:

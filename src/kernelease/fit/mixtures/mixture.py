@@ -22,9 +22,9 @@ from kernelease.estimate.marginal import Tabulation, tabulation
 from kernelease.estimate.products import Linearised, Moments, mean_and_variance, moments_of, noises, number_term
 from kernelease.fit.mixtures.beyond import Detail, Leaves, Misfit, Unheld, leaves_of, poor
 from kernelease.fit.mixtures.maps import Compounds, Pair, PartMap, information
+from kernelease.fit.mixtures.misfit import Adam, Single, correction
 from kernelease.fit.mixtures.objective import Objective, Told, softmax_weights
 from kernelease.fit.mixtures.one_way import CHANCE, OneWay, one_ways
-from kernelease.fit.mixtures.terms import Adam, Single, correction
 from kernelease.fit.solver import Outcome
 from kernelease.kinds import Kind
 from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks, RowMover, complete_each, refined, within

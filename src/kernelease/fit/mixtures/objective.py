@@ -11,8 +11,7 @@ from scipy.sparse import csr_array
 
 from kernelease.arrays import Floats, Integers
 from kernelease.fit.mixtures.beyond import Detail, Misfit, Unheld
-from kernelease.fit.mixtures.one_way import CHANCE, OneWay, conditional, one_ways
-from kernelease.fit.mixtures.terms import (
+from kernelease.fit.mixtures.misfit import (
     Image,
     Pairs,
     Set,
@@ -23,6 +22,7 @@ from kernelease.fit.mixtures.terms import (
     multiplied_out,
     stacked,
 )
+from kernelease.fit.mixtures.one_way import CHANCE, OneWay, conditional, one_ways
 from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks, finest, refined, within
 
 # --------------------

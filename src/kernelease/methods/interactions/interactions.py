@@ -10,7 +10,7 @@ from typing import ClassVar, final
 import numpy as np
 
 from kernelease.errors import ParameterError, SchemaError, nearest
-from kernelease.exact.counts import ExactCounts
+from kernelease.exact.counting import ExactCounts
 from kernelease.exact.rows import PrivateRows
 from kernelease.fit.mixtures.maps import closer_look, compounds_of, most_closer_numbers
 from kernelease.fit.mixtures.mixture import Mixture, MixtureSolver

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from kernelease.arrays import Integers
 from kernelease.errors import CapacityError
-from kernelease.exact.counts import ExactCounts
+from kernelease.exact.counting import ExactCounts
 from kernelease.fit.mixtures.beyond import Misfit
 from kernelease.fit.mixtures.draw import draw_rows, sharpened
 from kernelease.fit.mixtures.maps import Compounds

@@ -13,7 +13,7 @@ import scipy
 from numpy.typing import NDArray
 
 from kernelease.arrays import Floats, Integers
-from kernelease.exact.counts import ExactCounts
+from kernelease.exact.counting import ExactCounts
 from kernelease.measured.counts import Counts
 from kernelease.measured.looks import Laid, Look, NoisyLook
 from kernelease.methods.interactions.singles import noise_scale
@@ -22,7 +22,7 @@ from kernelease.privacy.noise import NoiseSource
 from kernelease.privacy.sensitivity import block_sensitivity
 from kernelease.table.columns.cells import Celled, LaidLevels, split_levels
 from kernelease.table.columns.column import MOST_ATOMS, Column
-from kernelease.table.columns.numeric import FEW, Numeric, is_looked_at, on_grid, spacing_of, ticked
+from kernelease.table.columns.numbers import FEW, Numeric, is_looked_at, on_grid, spacing_of, ticked
 from kernelease.table.schema import Schema
 
 Flags: TypeAlias = NDArray[np.bool_]
@@ -103,7 +103,7 @@ PATTERN = 20_000  # convention: multiples of a grid that are looked at for how m
 def grids_of(column: Numeric) -> tuple[int, ...]:
     """Public grids, in legal values, coarsest first: 1, 2.5 and 5 times powers of ten, where these are whole.
 
-    >>> from kernelease.table.columns.numeric import Number
+    >>> from kernelease.table.columns.numbers import Number
     >>> grids_of(Number(name="price", min=0.0, max=100.0, resolution=0.05))
     (100, 50, 20, 10, 5, 2)
     """

@@ -9,7 +9,7 @@ from kernelease.table.columns.listed import (
     Ordinal as Ordinal,
     String as String,
 )
-from kernelease.table.columns.numeric import Integer as Integer, Number as Number
+from kernelease.table.columns.numbers import Integer as Integer, Number as Number
 from kernelease.table.columns.registry import (
     COLUMN_TYPES as COLUMN_TYPES,
     FILL_IN as FILL_IN,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError, SchemaError, nearest
 from kernelease.table.columns.column import MOST_ATOMS, NULL_LABEL, Codes, Column, is_name
-from kernelease.table.reading import read_numbers
+from kernelease.table.parsing import read_numbers
 
 # ---- Cutting a range of legal values into cells.
 

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import closest, is_encodable
 from kernelease.table.columns.column import MOST_ATOMS, NULL_LABEL, Codes, Column
-from kernelease.table.reading import (
+from kernelease.table.parsing import (
     as_bytes,
     dense,
     is_instant,

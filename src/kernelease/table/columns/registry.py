@@ -7,7 +7,7 @@ from typing import Any
 from kernelease.errors import nearest
 from kernelease.table.columns.column import MOST_ATOMS, Column, column_error
 from kernelease.table.columns.listed import Boolean, Category, Hierarchy, Ordinal, String
-from kernelease.table.columns.numeric import Integer, Number
+from kernelease.table.columns.numbers import Integer, Number
 from kernelease.table.columns.temporal import Date, Datetime
 
 COLUMN_TYPES: Mapping[str, type[Column]] = {

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from kernelease.table.columns.cells import Stepped
 from kernelease.table.columns.column import Codes
-from kernelease.table.reading import DAY, MICROSECOND, parse_instant, read_instants
+from kernelease.table.parsing import DAY, MICROSECOND, parse_instant, read_instants
 
 _EPOCH = datetime.datetime(1970, 1, 1)
 

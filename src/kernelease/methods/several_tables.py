@@ -31,8 +31,8 @@ from kernelease.methods.interactions.singles import Noise, width
 from kernelease.methods.method import Context, Method
 from kernelease.privacy.accounting import Privacy
 from kernelease.progress import SILENT, Progress
-from kernelease.relational.domain import TablesDomain
-from kernelease.relational.schema import Place, TableOfRecords, Tables, sequence_keys
+from kernelease.relational.domain_of_tables import TablesDomain
+from kernelease.relational.schema_of_tables import Place, TableOfRecords, Tables, sequence_keys
 from kernelease.seeds import PublicSeed
 from kernelease.table.columns.column import Column
 from kernelease.table.domain import Domain

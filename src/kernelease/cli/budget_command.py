@@ -34,7 +34,7 @@ def create(
     screen: Screen,
 ) -> None:
     """Make a ledger with a cap of (epsilon, delta): all that may ever be spent on this data set."""
-    from kernelease.cli.work.books import book_facts, book_fields
+    from kernelease.cli.work.ledger_pages import book_facts, book_fields
     from kernelease.ledgers import LedgerFile
     from kernelease.privacy.sensitivity import Neighbours
 
@@ -52,7 +52,7 @@ def show(
     screen: Screen,
 ) -> None:
     """Show what was asked for, when, on what, for whom and by which version, and what is left."""
-    from kernelease.cli.work.books import book_fields, book_page, book_tables
+    from kernelease.cli.work.ledger_pages import book_fields, book_page, book_tables
     from kernelease.ledgers import LedgerFile
 
     check_free(html)

@@ -62,7 +62,7 @@ def query(
     quotes (docs/expressions.md). A formula is written hours ~ age + sex, and a stratum "age < 40: 0.6". Answers come
     from the noisy measurements, with an interval that holds the truth as often as it says.
     """
-    from kernelease.cli.work.questions import Asking, answer, compare_groups, read_by, read_question, refuse
+    from kernelease.cli.work.typed_questions import Asking, answer, compare_groups, read_by, read_question, refuse
 
     name, about = read_question(question, operands or [])
     columns = None if by is None else read_by(by)

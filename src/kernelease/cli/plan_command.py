@@ -31,7 +31,7 @@ def plan(
     The noise of a count is its standard deviation, in rows; what is smaller can't be seen in the release.
     """
     from kernelease.errors import ParameterError
-    from kernelease.relational.schema import Tables, load_schema
+    from kernelease.relational.schema_of_tables import Tables, load_schema
 
     check_free(html)
     declared = load_schema(schema)

@@ -36,7 +36,7 @@ from kernelease.relational.books import Aggregate, number_column, read_aggregate
 from kernelease.strangers import parse_toml, read_text
 from kernelease.table.columns.column import Column
 from kernelease.table.derived import Determined
-from kernelease.table.reading import instants_in, numbers_in
+from kernelease.table.parsing import instants_in, numbers_in
 from kernelease.table.schema import NEIGHBOURS, Rule, Schema
 from kernelease.table.toml import locate, toml_key, toml_value
 
@@ -305,7 +305,7 @@ class Tables:
 def sequence_keys(column: Column, cells: pa.Array | pa.ChunkedArray) -> NDArray[Any]:
     """What sorts records by a column: numbers and instants as they are, else codes; what is missing comes last: (n,).
 
-    >>> from kernelease.table.columns.numeric import Integer
+    >>> from kernelease.table.columns.numbers import Integer
     >>> sequence_keys(Integer(name="year", min=0, max=9), pa.array(["7", None, "2"])).tolist()
     [7.0, nan, 2.0]
     """

@@ -33,7 +33,7 @@ def check(
     PRIVATE: what it prints quotes cells and exact counts, and is for the owner's eyes, not for publication. Nothing is
     spent, nothing is written into a bundle. The exit code is 1 if many cells change their meaning, else 0.
     """
-    from kernelease.relational.schema import Tables, is_of_tables
+    from kernelease.relational.schema_of_tables import Tables, is_of_tables
 
     check_free(html)
     if is_of_tables(schema):

@@ -26,7 +26,7 @@ from kernelease.table.columns.cells import (
     points_in,
 )
 from kernelease.table.columns.column import Codes, Column
-from kernelease.table.reading import (
+from kernelease.table.parsing import (
     MOST_DECIMALS,
     decimals_of,
     dense,

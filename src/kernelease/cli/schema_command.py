@@ -12,7 +12,7 @@ from kernelease.cli.screen import Screen, facts, grid, line, write_new
 from kernelease.errors import ParameterError
 
 if TYPE_CHECKING:
-    from kernelease.relational.schema import Tables
+    from kernelease.relational.schema_of_tables import Tables
 
 schema = typer.Typer(no_args_is_help=True, help="Schema files: draft one, check one, or teach them to an editor.")
 
@@ -99,7 +99,7 @@ def _write(text: str, out: Path, *, private: bool) -> None:
 def check(file: Annotated[Path, typer.Argument(metavar="FILE", help="A schema file.")], *, screen: Screen) -> None:
     """Check a schema file, and list its columns with the number of atoms that each has."""
     from kernelease.methods.interactions.interactions import Interactions
-    from kernelease.relational.schema import Tables, is_of_tables
+    from kernelease.relational.schema_of_tables import Tables, is_of_tables
     from kernelease.table.domains import TableDomain
     from kernelease.table.schema import Schema
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from kernelease.arrays import Floats, Integers, Rows
 from kernelease.errors import ParameterError, SchemaError
 from kernelease.kernels.kernel import Kernel
-from kernelease.relational.schema import WEIGHT, Tables
+from kernelease.relational.schema_of_tables import WEIGHT, Tables
 from kernelease.table.atom_features import atom_kernel
 from kernelease.table.columns.column import Column
 from kernelease.table.domain import Domain
