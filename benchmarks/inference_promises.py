@@ -165,7 +165,7 @@ def _line(name: str, term: str, releases: list[Any], alone: tuple[float, float],
 def main() -> None:
     options = inference.options_of(__doc__, repeats=100, results="promises.jsonl").parse_args()
     units = [("trial", *setting, repeat) for repeat in range(options.repeats) for setting in SETTINGS]
-    lines = inference.resumed(options.results, [] if options.report else units, asked, options.jobs)
+    lines = inference.resumed(options.results, [] if options.report else units, asked, options.jobs, options.seconds)
     inference.tell(report(lines), options.results)
 
 

@@ -484,7 +484,8 @@ def main() -> None:
     if options.calibrate:
         return calibrate(options.repeats)
     wanted = [] if options.report else units(options.repeats)
-    inference.tell(report(inference.resumed(options.results, wanted, batch_of, options.jobs)), options.results)
+    lines = inference.resumed(options.results, wanted, batch_of, options.jobs, options.seconds)
+    inference.tell(report(lines), options.results)
 
 
 if __name__ == "__main__":

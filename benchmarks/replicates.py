@@ -143,19 +143,31 @@ def report(lines: Iterable[dict[str, Any]]) -> str:
     kinds = [*(f"**all, {names.kind}**" for names in predictors.GENERATED), *EVERY]
     for kind in kinds:
         names = [name for name in EVERY if name == kind or kind.strip("*") == f"all, {name.rpartition(', ')[2]}"]
-        body.append([kind, *(_cell([one[name] for one in settings[s] for name in names]) for s in sorted(settings))])
+        body.append([kind, *(_cell([[one[name] for one in settings[s]] for name in names]) for s in sorted(settings))])
     return "\n".join("| " + " | ".join(line) + " |" for line in [head, ["---"] * len(head), *body])
 
 
-def _cell(answers: list[Any]) -> str:
+def _cell(statistics: list[list[Any]]) -> str:
+    """Of answers that are told: how many of 100 hold, and the middle one of the statistics' lengths."""
+    answers = [one for releases in statistics for one in releases]
     told = np.array([one for one in answers if one[0] is not None], dtype=float)
     naive = f"{100 * np.mean([one[1] for one in answers]):.0f}"
     refused = 1.0 - len(told) / len(answers)
     little = f" ({refused:.0%})" if refused > 0.0 else ""
-    if len(told) < 3:
+    lengths = [one for releases in statistics if (one := _length(releases)) is not None]
+    if not lengths:
         return f"-{little}, naive {naive}"
     held = told[:, 0].mean()
-    return f"{100 * held:.1f} ± {100 * np.sqrt(held * (1 - held) / len(told)):.1f}{little}, naive {naive}"
+    error = np.sqrt(held * (1 - held) / len(told))
+    return f"{100 * held:.1f} ± {100 * error:.1f} / {np.median(lengths):.2f}{little}, naive {naive}"
+
+
+def _length(releases: list[Any]) -> float | None:
+    """Half the intervals of a statistic over 1.96 errors, root mean squares of both; None where few are told."""
+    off, half = np.array([one[2:] for one in releases if one[0] is not None], dtype=float).reshape(-1, 2).T
+    if len(off) < inference.FEW or not off.any():
+        return None
+    return float(np.sqrt(np.mean(half**2) / np.mean(off**2)) / inference.Z)
 
 
 def main() -> None:
@@ -169,7 +181,7 @@ def main() -> None:
         for repeat in range(options.repeats)
         for place in options.settings
     ]
-    lines = inference.resumed(options.results, [] if options.report else units, asked, options.jobs)
+    lines = inference.resumed(options.results, [] if options.report else units, asked, options.jobs, options.seconds)
     inference.tell(report(lines), options.results)
 
 

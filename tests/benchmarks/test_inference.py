@@ -52,6 +52,8 @@ def test_a_run_goes_on_where_it_ended(tmp_path, monkeypatch):
     run(units[:2], results, 1)
     whole = results.read_text(encoding="utf-8")
     results.write_text(whole + '{"unit": ["house', encoding="utf-8")  # killed while it wrote
+    run(units, results, 1, seconds=0.0)
+    assert asked.read_text().split() == ["0", "1"]  # there was no time to begin another
     run(units, results, 1)
     assert asked.read_text().split() == ["0", "1", "2"]
     done = answered(read(results))
