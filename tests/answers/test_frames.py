@@ -12,6 +12,7 @@ from scipy import stats
 
 import kernelease as ke
 from benchmarks.simulated import people
+from kernelease.answers.frames import export_table
 
 SCHEMA = ke.Schema.parse("""
     [columns.age]
@@ -57,6 +58,14 @@ def test_frames(release):
     assert list(release.to_pandas().columns) == release.table.column_names
     assert polars.from_arrow(release.table).columns == release.table.column_names
     assert len(release.to_pandas(weights=False)) == release.table.num_rows
+
+
+def test_moments_of_whole_seconds_have_no_zeros_behind_them(tmp_path):
+    moments = pa.array([1_330_556_422_000_000, None], pa.timestamp("us"))
+    table = pa.table({"at": moments, "fine": moments.cast(pa.int64()).cast(pa.timestamp("us"))})
+    fine = pa.array([1_330_556_422_000_001, None], pa.timestamp("us"))
+    written = export_table(table.set_column(1, "fine", fine), tmp_path / "rows.csv").read_text()
+    assert written.splitlines()[1:] == ["2012-02-29 23:00:22,2012-02-29 23:00:22.000001", ","]
 
 
 def test_csv(release, tmp_path):

@@ -10,7 +10,7 @@ import pytest
 
 from kernelease.cli.work.summary import look_page
 from kernelease.drafting.findings import PRIVATE, Finding, Level, Report
-from kernelease.drafting.inspection import check
+from kernelease.drafting.inspection import check, format_damage
 from kernelease.errors import ParameterError, SchemaError
 from kernelease.table import Schema
 
@@ -56,6 +56,14 @@ def of(report: Report, where: str) -> Finding:
     return next(finding for finding in report.findings if finding.where == where)
 
 
+def test_a_column_that_lies_beyond_its_bounds_stops_a_release() -> None:
+    """Birth years where ages are declared: all would be 120. One row in ten beyond a bound is the owner's choice."""
+    born = rows().set_column(0, "age", pa.array(["1984"] * 200))
+    (found,) = format_damage(born, schema())
+    assert (found.where, found.gist) == ("age", "above the declared max (all cells)")
+    assert not format_damage(rows(age="1984"), schema())
+
+
 def test_a_table_in_order() -> None:
     report = check(rows(), schema())
     assert (report.findings, report.level, report.rows) == ((), Level.NOTE, 200)
@@ -68,6 +76,7 @@ def test_a_table_in_order() -> None:
         ({"age": "n/a"}, "age", "can't be read as numbers, they become 0: 'n/a' 20 times", '[source] nulls = ["n/a"]'),
         ({"age": "1,5"}, "age", "can't be read as numbers", '[source] decimal = ","'),
         ({"age": "1 234"}, "age", "can't be read as numbers", '[source] thousands = " "'),
+        ({"age": "$ 34"}, "age", "can't be read as numbers", '[source] marks = ["$"]'),
         ({"age": "old"}, "age", "can't be read as numbers", "correct them in the source"),
         ({"age": "300"}, "age", "above max = 120: they are 120", "a higher max"),
         ({"age": "-3"}, "age", "below min = 0: they are 0", "a lower min"),

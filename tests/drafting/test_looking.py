@@ -284,12 +284,70 @@ def test_answers_days_and_ranges_have_an_order(tmp_path: Path) -> None:
         (["7,5", "12,25", "3"], {"decimal": ","}),
         (["1.234,50", "7,25"], {"decimal": ",", "thousands": "."}),
         (["25.770", "1.2"], {}),
+        (["$1,250.50", "$7.25", "-$3"], {"thousands": ",", "marks": ["$"]}),
+        (["12.5%", "7 %"], {"marks": ["%"]}),
+        (["(1,250)", "310", "25"], {"thousands": ",", "marks": ["()"]}),
+        (["72 kg", "68.5 kg"], {"marks": ["kg"]}),
+        (["A1", "B2", "%7x"], {}),
     ],
 )
 def test_signs_of_thousands_and_of_decimals(cells: list[str], written: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("\n".join(["x;y", *(f"{cells[i % len(cells)]};{i % 7}" for i in range(90)), ""]))
     schema = Schema.parse(looked(tmp_path / "t.csv", separator=";"))
     assert {key: value for key, value in schema.source.to_dict().items() if key != "separator"} == written
+
+
+def test_money_and_hours_of_twelve_are_read_as_they_are_drafted(tmp_path: Path) -> None:
+    """Amounts with their sign are numbers in bounds, and not hundreds of codes; afternoons are no texts."""
+    rows = [
+        f'"${1000 + 37 * i:,}.50","({i})",{i * i % 101 / 2}%,03/{1 + i % 28:02d}/2024 {1 + i % 12}:{i % 60:02d} PM'
+        for i in range(400)
+    ]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(["paid,balance,rate,at", *rows, ""]))
+    drafted = looked(path)
+    schema = Schema.parse(drafted.replace("confirmed = false", "confirmed = true"))
+    assert [column.tag for column in schema] == ["number", "integer", "number", "datetime"]
+    assert schema.source.to_dict() == {
+        "thousands": ",",
+        "marks": ["$", "%", "()"],
+        "dates": ["%m/%d/%Y %I:%M %p"],
+    }
+    assert "min = -400" in drafted
+    assert not [finding for finding in check(str(path), schema).findings if finding.where in schema.names]
+
+
+def test_two_numbers_far_apart_are_listed_and_nothing_is_below_zero(tmp_path: Path) -> None:
+    lines = [f"{(36, 60)[i % 2]},{i % 3 % 2},0" for i in range(90)]
+    (tmp_path / "t.csv").write_text("\n".join(["term,flag,late", *lines, ""]))
+    columns = {one["name"]: one for one in Schema.parse(looked(tmp_path / "t.csv")).to_dict()["columns"]}
+    assert columns["term"]["values"] == [36, 60]
+    assert (columns["flag"]["min"], columns["flag"]["max"], columns["late"]["min"]) == (0, 1, 0)
+
+
+def test_dates_in_two_notations_infinities_and_no_name(tmp_path: Path) -> None:
+    days = [f"2020-01-{i % 28 + 1:02d}" if i % 2 else f"{i % 28 + 1:02d}/02/2021" for i in range(300)]
+    lines = [f"{day},{'inf' if i % 7 == 0 else i % 50},{i % 3}" for i, day in enumerate(days)]
+    (tmp_path / "t.csv").write_text("\n".join(["day,cost,", *lines, ""]))
+    drafted = looked(tmp_path / "t.csv")
+    assert {column.name: (column.tag, column.nullable) for column in Schema.parse(drafted)} == {
+        "day": ("date", False),
+        "cost": ("integer", False),
+    }
+    assert '# column "" is left out: it has no name' in drafted
+    assert 'dates = ["%d/%m/%Y"]' in drafted
+
+
+def test_numbers_too_large_for_any_bound_are_no_numbers(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("\n".join(["key,n", *(f"{10**20 + i % 9},{i % 2}" for i in range(90)), ""]))
+    assert [column.tag for column in Schema.parse(looked(tmp_path / "t.csv"))] == ["category", "integer"]
+
+
+def test_a_rule_about_null_does_not_list_hundreds_of_names(tmp_path: Path) -> None:
+    """Storms before 2004 have no size, and each has its name on many rows."""
+    lines = [f"Storm {i // 30},{i % 7}{i % 9}," + (str(i % 13) if i > 1500 else "") for i in range(3000)]
+    (tmp_path / "t.csv").write_text("\n".join(["name,wind,size", *lines, ""]))
+    assert "null_when" not in looked(tmp_path / "t.csv")
 
 
 CELLS = st.one_of(

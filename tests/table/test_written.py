@@ -1,6 +1,7 @@
 """How rows are written: declared once, checked when declared, read cell by cell."""
 
 import datetime
+import re
 
 import pyarrow as pa
 import pytest
@@ -37,12 +38,34 @@ def test_numbers_are_left_alone(cells: pa.Array) -> None:
 
 @given(st.datetimes(datetime.datetime(1969, 1, 1), datetime.datetime(2068, 12, 31)), st.sampled_from(FORMATS))
 def test_dates_are_read_as_they_are_written(moment: datetime.datetime, form: str) -> None:
-    cell, parts = moment.strftime(form), form.split(" %H")
-    clock = moment.replace(microsecond=0, second=moment.second if form.endswith("%S") else 0)
+    cell, parts = moment.strftime(form), re.split(" %[HI]", form)
+    clock = moment.replace(microsecond=0, second=moment.second if "%S" in form else 0)
     expected = clock.isoformat() if len(parts) > 1 else moment.date().isoformat()
     assert DateFormat(form).iso(cell) == expected
     read = as_iso(pa.array([cell, "soon", None, cell.encode().decode()]).dictionary_encode(), (DateFormat(form),))
     assert read.to_pylist() == [expected, "soon", None, expected]
+
+
+@given(st.integers(-(10**9), 10**9), st.sampled_from(["$", "USD", "%", "kg", "kr"]), st.booleans(), st.booleans())
+def test_marks_around_numbers_say_nothing(number: int, mark: str, before: bool, blank: bool) -> None:
+    numerals, between = Numerals(thousands=",", marks=(mark, "()")), " " if blank else ""
+    sized = f"{mark}{between}{abs(number):,}" if before else f"{abs(number):,}{between}{mark}"
+    sign = "-" if number < 0 else ""
+    assert numerals.plain(pa.array([sign + sized, f"({sized})", str(number), f"{sized} x", mark])).to_pylist() == [
+        str(number),
+        f"-{abs(number)}",
+        str(number),
+        "?",
+        "?",
+    ]
+    assert Numerals(thousands=",").said(sized) == "?"
+
+
+def test_hours_of_a_clock_of_twelve() -> None:
+    form = DateFormat("%d/%m/%Y %I:%M:%S %p")
+    hours = ("12:00:01 AM", "1:00:00 am", "12:30:00 p.m.", "11:59:59 PM", "0:10:00 AM", "13:00:00 PM")
+    read = [form.iso(f"31/12/2024 {hour}") for hour in hours]
+    assert [text and text[11:] for text in read] == ["00:00:01", "01:00:00", "12:30:00", "23:59:59", None, None]
 
 
 def test_no_day_that_there_is_not() -> None:
@@ -71,7 +94,10 @@ def test_bytes_are_texts_too() -> None:
         ('decimal = ";"', "decimal must be '.' or ','"),
         ('thousands = ";"', "thousands must be"),
         ('decimal = ","\nthousands = ","', "decimal and thousands must differ"),
+        ('marks = "1"', "marks must be texts without digits"),
+        ('marks = [" "]', "marks must be texts without digits"),
         ('dates = "%d/%m"', "dates must be formats like"),
+        ('dates = "%d/%m/%Y %I:%M"', "dates must be formats like"),
         ('dates = "%d/%m/%Y %Z"', "dates must be formats like"),
         ('dates = ["%d/%m/%Y", "%m/%d/%Y"]', "one reads the other's dates"),
     ],
@@ -85,7 +111,7 @@ def test_what_is_declared_wrongly(line: str, message: str) -> None:
 def test_round_trips_and_joins() -> None:
     text = (
         '[source]\nrecords = "lines"\nseparator = "\\t"\nquote = ""\nencoding = "latin-1"\nnames = ["sick"]\n'
-        f'nulls = "NA"\ndecimal = ","\nthousands = "."\ndates = "%d.%m.%Y"\n{SICK}'
+        f'nulls = "NA"\ndecimal = ","\nthousands = "."\nmarks = ["kr"]\ndates = "%d.%m.%Y"\n{SICK}'
     )
     schema = Schema.parse(text)
     assert Schema.parse(schema.to_toml()) == Schema.from_dict(schema.to_dict()) == schema

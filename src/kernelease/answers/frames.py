@@ -70,9 +70,7 @@ def export_table(table: pa.Table, path: str | Path, *, overwrite: bool = False) 
 def _write(table: pa.Table, path: str, ending: str) -> None:
     """Only the writer of this format is loaded: most who open a release write none."""
     if ending == ".csv":
-        from pyarrow import csv
-
-        csv.write_csv(table, path)
+        write_csv(table, path)
     elif ending == ".parquet":
         from pyarrow import parquet
 
@@ -83,6 +81,17 @@ def _write(table: pa.Table, path: str, ending: str) -> None:
         from pyarrow import feather
 
         feather.write_feather(table, path)
+
+
+def write_csv(table: pa.Table, path: str | Path) -> None:
+    """Moments of whole seconds are written without six zeros behind them."""
+    from pyarrow import csv  # questions need no files
+
+    for place, field in enumerate(table.schema):
+        if pa.types.is_timestamp(field.type):
+            with suppress(pa.ArrowInvalid):  # a fraction of a second would be lost
+                table = table.set_column(place, field.name, table.column(place).cast(pa.timestamp("s", field.type.tz)))
+    csv.write_csv(table, path)
 
 
 _SHEET_LINES = 2**20  # limit: Excel's own, the header among them

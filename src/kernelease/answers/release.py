@@ -27,7 +27,7 @@ from kernelease.analysis.groups import EstimateTable, Groups, Regression, as_tup
 from kernelease.analysis.spread import standard_deviation
 from kernelease.answers.comparisons import Comparisons
 from kernelease.answers.forms import Forms
-from kernelease.answers.frames import Frames
+from kernelease.answers.frames import Frames, write_csv
 from kernelease.answers.habits import Description, describe
 from kernelease.answers.questions import Among, Questions, ShortForms, weighted_mean
 from kernelease.answers.reading import evidence_of
@@ -354,11 +354,9 @@ class TablesRelease:
         if form not in FORMS:
             raise ParameterError(f"export: form must be {' or '.join(FORMS)}, got {form!r}.")
         target.mkdir(parents=True, exist_ok=True)
-        from pyarrow import csv  # noqa: PLC0415  # questions need no files
-
         for name, table in rows.items():
             path = target / f"{name}.{form}"
-            csv.write_csv(table, path) if form == "csv" else pq.write_table(table, path)
+            write_csv(table, path) if form == "csv" else pq.write_table(table, path)
         return [target / f"{name}.{form}" for name in rows]
 
     def __repr__(self) -> str:

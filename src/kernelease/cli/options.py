@@ -328,6 +328,10 @@ class Writing:
     thousands: Annotated[
         str | None, _writing("--thousands", "SIGN", "Between thousands of numbers in texts: , . ' or a blank.")
     ] = None
+    mark: Annotated[
+        list[str] | None,
+        _writing("--mark", "TEXT", "Around numbers in texts, as $ or %; may be given several times."),
+    ] = None
     dates: Annotated[
         list[str] | None,
         _writing("--dates", "FORMAT", "How dates are written in texts, as %d/%m/%Y; may be given several times."),
@@ -346,6 +350,7 @@ class Writing:
             separator="\t" if self.separator in _TAB else self.separator,
             names=None if self.names is None else tuple(name.strip() for name in self.names.split(",")),
             nulls=None if not self.null else tuple(self.null),
+            marks=None if not self.mark else tuple(self.mark),
             **{key: getattr(self, key) for key in ("records", "quote", "encoding", "decimal", "thousands", "dates")},
         )
 

@@ -21,10 +21,12 @@ from kernelease.drafting.relations import SPURIOUS, Gap, find_relations
 from kernelease.drafting.tally import (
     ANSWERS,
     LOCAL_NUMERALS,
+    MARKS,
     NULL_SPELLINGS,
     Identifier,
     date_format,
     find_identifiers,
+    marks_in,
     starts_with_nothing,
     text_of,
     unit_of,
@@ -52,8 +54,10 @@ def outward(low: float, high: float) -> tuple[float, float]:
     What everybody knows stays as it is: months, days, hours, minutes and weeks. Around a single number, bounds are
     near.
 
-    >>> outward(18, 93), outward(0, 103), outward(0.7, 98_234.5), outward(0, 23), outward(7, 7), outward(2013, 2013)
-    ((10.0, 100.0), (0.0, 110.0), (0.0, 100000.0), (0.0, 23.0), (6.0, 8.0), (2010.0, 2020.0))
+    >>> outward(18, 93), outward(0, 103), outward(0.7, 98_234.5), outward(0, 23), outward(2013, 2013)
+    ((10.0, 100.0), (0.0, 110.0), (0.0, 100000.0), (0.0, 23.0), (2010.0, 2020.0))
+    >>> outward(7, 7), outward(0, 0)
+    ((6.0, 8.0), (0.0, 1.0))
     """
     if (low, high) in _KNOWN:
         return float(low), float(high)
@@ -61,7 +65,7 @@ def outward(low: float, high: float) -> tuple[float, float]:
     step = 10.0 ** max(math.floor(math.log10(span / 2.0)), 0 if float(low).is_integer() and high == low else -math.inf)
     below, above = math.floor(low / step) * step, math.ceil(high / step) * step
     if below == above:
-        below, above = below - step, above + step
+        below, above = below - step if below else 0.0, above + step
     return _tidy(below), _tidy(above)
 
 
@@ -137,6 +141,7 @@ def draft_by_looking(
         look.name: why for look in looks if (why := look.left_out(identifiers.get(look.name), unit)) is not None
     }
     left_out |= dict.fromkeys(keys or (), "it is a key")
+    left_out |= {look.name: "it has no name: give it one in the source" for look in looks if not look.name}
     kept = [look for look in looks if look.name not in left_out]
     written = _detected(written, looks, kept, numerals, nulls="nulls" in source.heeds())
 
@@ -208,16 +213,18 @@ class _Look:
     @property
     def is_text(self) -> bool:
         """Whether its values are neither numbers nor dates nor true and false."""
-        return (
-            not self._is_truth
-            and not any(self.numeric(way) for way in (_ORDINARY, *LOCAL_NUMERALS))
-            and self.form() is None
-        )
+        ways = (replace(way, marks=self.marks) for way in (_ORDINARY, *LOCAL_NUMERALS))
+        return not self._is_truth and not any(self.numeric(way) for way in ways) and self.form() is None
 
     @property
     def _is_truth(self) -> bool:
         """Whether its values are true and false. 0 and 1, yes and no are released as they are written, like others."""
         return all(cell.strip().lower() in ("true", "false") for cell in self.present)
+
+    @cached_property
+    def marks(self) -> tuple[str, ...]:
+        """Those that stand around digits in its cells."""
+        return marks_in(self.present)
 
     def share(self, fits: Any) -> float:
         total = self.present.total()
@@ -227,7 +234,9 @@ class _Look:
         """Whether nearly all are numbers so written, and no codes with zeros in front."""
         padded = any(len(cell) > 1 and cell[0] == "0" and cell.isdigit() for cell in self.present)
         padded = padded or any(starts_with_nothing(cell, numerals) for cell in self.present)
-        return not padded and self.share(lambda cell: _number(cell, numerals) is not None) >= _NEARLY_ALL
+        read = {cell: _number(cell, numerals) for cell in self.present}
+        small = any(number is not None and abs(number) < LARGEST_INTEGER for number in read.values())
+        return small and not padded and self.share(lambda cell: read[cell] is not None) >= _NEARLY_ALL
 
     def form(self) -> str | None:
         """The format of its dates: empty for ISO 8601, None where cells are no dates."""
@@ -243,7 +252,7 @@ class _Look:
             return "it seems to name persons: see unit in [table]"
         if found.persons:
             return f"it looks like an identifier. If it names persons: unit = {toml_value(self.name)} in [table]"
-        return "every row has another value, as identifiers do"
+        return "its values hardly repeat, as those of identifiers"
 
     def lines(self, numerals: Numerals) -> Lines:
         """What to write about it, each line from the rows with a mark; NULL only where a cell needs it."""
@@ -260,7 +269,7 @@ class _Look:
             return all(_number(cell, numerals) is not None for cell in self.present)
         form = self.form()
         return all(
-            parse_instant(((DateFormat(form).iso(c) or "") if form else c).encode()) is not None for c in self.present
+            parse_instant(((form and DateFormat(form).iso(cell)) or cell).encode()) is not None for cell in self.present
         )
 
     def _domain(self, numerals: Numerals) -> Lines:
@@ -303,8 +312,7 @@ class _Look:
         return _Numbers(rows=rows or Counter((0.0, 1.0))).lines()
 
     def _dates(self, form: str) -> Lines:
-        written = [DateFormat(form).iso(cell) if form else cell for cell in self.present]
-        micros = [parse_instant(text.encode()) for text in written if text is not None]
+        micros = [parse_instant(((form and DateFormat(form).iso(cell)) or cell).encode()) for cell in self.present]
         days = [
             datetime.date(1970, 1, 1) + datetime.timedelta(microseconds=ticks) for ticks in micros if ticks is not None
         ]
@@ -321,7 +329,7 @@ class _Look:
 
 def _number(cell: str, numerals: Numerals) -> float | None:
     number = parse_number((cell if numerals.usual else numerals.said(cell) or "").encode())
-    return number if abs(number) < float("inf") else None
+    return None if math.isnan(number) else number
 
 
 @final
@@ -369,7 +377,7 @@ class _Numbers:
             bounds: Lines = (("type", "integer", MARK), ("min", math.floor(low), MARK), ("max", math.ceil(high), MARK))
             return (*bounds, ("resolution", step, told)) if step > 1 else bounds
         bounds = (("type", "number", MARK), ("min", low, MARK), ("max", high, MARK))
-        if decimals is None or not _can_have(low, high, decimals):
+        if decimals is None or not _can_be(min=low, max=high, decimals=decimals):
             return bounds
         return (*bounds, ("resolution", size, told) if step > 1 else ("decimals", decimals, told))
 
@@ -417,7 +425,7 @@ class _Numbers:
             rows[_tidy(number) if decimals is None else round(number, decimals)] += count
         listed = sorted(number for number, count in rows.items() if count >= _SHARED)
         others = rows.total() - sum(rows[number] for number in listed)
-        if not _FEWEST_ORDERED <= len(listed) <= MOST_CELLS or others > self._most_others:
+        if not 1 < len(listed) <= MOST_CELLS or others > self._most_others:
             return None
         if decimals is not None:
             size = (step if off <= others else 1) * 10.0**-decimals
@@ -425,6 +433,8 @@ class _Numbers:
                 return None
         if self.whole:
             return ("type", "integer", MARK), ("values", [int(number) for number in listed], self._told(others))
+        if not _can_be(min=listed[0], max=listed[-1], values=tuple(listed)):
+            return None
         return ("type", "number", MARK), ("values", listed, self._told(others))
 
     def _step(self, decimals: int) -> tuple[int, int]:
@@ -452,10 +462,10 @@ def _ways(off: NDArray[np.bool_]) -> float:
     return math.lgamma(count + 1) - math.lgamma(some + 1) - math.lgamma(count - some + 1)
 
 
-def _can_have(low: float, high: float, decimals: int) -> bool:
-    """Whether numbers between two bounds can be told apart at so many decimals."""
+def _can_be(**declared: Any) -> bool:
+    """Whether float64 tells the declared numbers apart."""
     try:
-        Number(name="it", min=low, max=high, decimals=decimals)
+        Number(name="it", **declared)
     except SchemaError:
         return False
     return True
@@ -467,8 +477,22 @@ def _is_null(cell: str, *, text: bool = False) -> bool:
 
 
 def _numerals(looks: list[_Look]) -> Numerals:
-    """The way of writing that makes numbers of the most columns; the ordinary one where no other does better."""
-    return max((_ORDINARY, *LOCAL_NUMERALS), key=lambda local: sum(look.numeric(local) for look in looks))
+    """The way of writing that makes numbers of the most columns; the ordinary one where no other does better.
+
+    With the marks that stand around these numbers, as far as they make numbers of further columns.
+    """
+
+    def best(marks: tuple[str, ...]) -> Numerals:
+        ways = (replace(way, marks=marks) for way in (_ORDINARY, *LOCAL_NUMERALS))
+        return max(ways, key=lambda local: sum(look.numeric(local) for look in looks))
+
+    plain = best(())
+    marked = [look for look in looks if not look.numeric(plain) and look.marks]
+    if not marked:
+        return plain
+    found = best(tuple(mark for mark in MARKS if any(mark in look.marks for look in marked)))
+    read = [look for look in marked if look.numeric(found)]
+    return replace(found, marks=tuple(mark for mark in found.marks if any(mark in look.marks for look in read)))
 
 
 _CONTROLS = bytes(range(0x80, 0xA0))  # letters in cp1252, and control characters that nobody writes in latin-1
@@ -554,5 +578,6 @@ def _detected(written: Written, looks: list[_Look], kept: list[_Look], numerals:
         nulls=written.nulls or (tuple(spelt) if nulls else None),
         decimal=written.decimal or (None if numerals.decimal == "." else numerals.decimal),
         thousands=written.thousands or numerals.thousands,
+        marks=written.marks or numerals.marks,
         dates=written.dates or tuple(dates),
     )

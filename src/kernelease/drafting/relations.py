@@ -596,6 +596,11 @@ def _all_behind(name: str, behind: Mapping[str, frozenset[str]]) -> frozenset[st
     return own.union(*(_all_behind(one, behind) for one in own))
 
 
+_MOST_NAMED = (
+    16  # convention: values in a rule that somebody can read and confirm; names of rows that go together are more
+)
+
+
 def _null_where(rows: _Rows, name: str, null: NDArray[np.bool_]) -> Iterator[tuple[int, str]]:
     """Conditions on a column that are true in rows of NULL alone; in how many, without the first row of each value."""
     codes, spelt = rows.codes[name], spell_name(name)
@@ -607,7 +612,7 @@ def _null_where(rows: _Rows, name: str, null: NDArray[np.bool_]) -> Iterator[tup
         with_null, without = (np.bincount(codes[~absent & own], minlength=size) for own in (null, ~null))
         tried, chance = size * len(rows.columns) ** 2, float(null.mean())
         found = [c for c in np.flatnonzero(without == 0) if _is_no_accident(int(with_null[c]) - 1, chance, tried)]
-        if 0 < len(found) < size:
+        if 0 < len(found) < size and len(found) <= _MOST_NAMED:
             values = rows.table.column(name).combine_chunks().dictionary_encode().dictionary.to_pylist()
             chosen = [written(values[code]) for code in found]
             text = f"{spelt} == {chosen[0]}" if len(chosen) == 1 else f"{spelt} in ({', '.join(chosen)})"

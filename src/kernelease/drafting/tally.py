@@ -4,7 +4,7 @@ import dataclasses
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, final
@@ -154,6 +154,11 @@ LOCAL_NUMERALS: Final = (  # groups of three before decimals: 25,770 in all rows
     Numerals(decimal=",", thousands="."),
     Numerals(decimal=",", thousands=" "),
 )
+MARKS: Final = (  # convention: what is no part of a number before or after it; the mark () is a minus in accounts
+    *("$", "€", "£", "¥", "₹", "%", "()", "USD", "EUR", "GBP", "CHF", "kr"),
+    *("kg", "g", "mg", "lb", "lbs", "km", "m", "cm", "mm", "mi", "ml", "l", "°C", "°F", "h", "min"),
+)
+_DIGITS_WITHIN = re.compile("[0-9][0-9.,' \u00a0\u202f]*")
 _MOST = 0.9  # of cells that can't be read: what reads so many of them is suggested
 
 
@@ -205,22 +210,26 @@ def _remedy(column: Column, cells: Counter[str]) -> str:
 
 
 def date_format(cells: Counter[str]) -> str | None:
-    """The format that most of these cells are written in, if one reads nearly all of them.
+    """The format that most of these cells are written in, if one reads nearly all of them but ISO dates among them.
 
     >>> date_format(Counter({"31/12/2024": 3, "01/02/2024": 5, "soon": 0}))
     '%d/%m/%Y'
     """
-    total = cells.total()
+    others = Counter({cell: times for cell, times in cells.items() if parse_instant(cell.encode()) is None})
     for text in FORMATS:
         form = DateFormat(text)
-        if sum(times for cell, times in cells.items() if form.iso(cell) is not None) >= _MOST * max(total, 1):
+        read = sum(times for cell, times in others.items() if form.iso(cell) is not None)
+        if read >= _MOST * max(others.total(), 1):
             return text
     return None
 
 
 def local_numerals(cells: Counter[str]) -> Numerals | None:
     """How most of these cells write numbers, if nearly all of them are numbers so written."""
-    for local in LOCAL_NUMERALS:
+    marks = marks_in(cells)
+    ways: tuple[Numerals, ...] = (Numerals(), *LOCAL_NUMERALS) if marks else LOCAL_NUMERALS
+    for way in ways:
+        local = dataclasses.replace(way, marks=marks)
         if any(starts_with_nothing(cell, local) for cell in cells):
             continue
         read = [(local.said(cell), times) for cell, times in cells.items()]
@@ -230,6 +239,18 @@ def local_numerals(cells: Counter[str]) -> Numerals | None:
         if known >= _MOST * max(cells.total(), 1):
             return local
     return None
+
+
+def marks_in(cells: Iterable[str]) -> tuple[str, ...]:
+    """The marks that stand before or after digits.
+
+    >>> marks_in(["$1,250", "(3)", "7 kg", "A1"])
+    ('$', '()', 'kg')
+    """
+    ends = {_DIGITS_WITHIN.sub("0", cell.strip()) for cell in cells}
+    ends |= {cell[1:-1] for cell in ends if cell[:1] == "(" and cell[-1:] == ")"}
+    around = {part.strip(" +-\u00a0") for cell in ends for part in cell.split("0")}
+    return tuple(mark for mark in MARKS if mark in around or (mark == "()" and {"(", ")"} <= around))
 
 
 def starts_with_nothing(cell: str, local: Numerals) -> bool:
@@ -243,7 +264,8 @@ def starts_with_nothing(cell: str, local: Numerals) -> bool:
 
 def _numerals_line(local: Numerals) -> str:
     decimal = [f'decimal = "{local.decimal}"'] if local.decimal != "." else []
-    return " and ".join([*decimal, *([f'thousands = "{local.thousands}"'] if local.thousands else [])])
+    thousands = [f'thousands = "{local.thousands}"'] if local.thousands else []
+    return " and ".join([*decimal, *thousands, *([f"marks = {toml_value(list(local.marks))}"] if local.marks else [])])
 
 
 def _undeclared(tally: Tally, column: Listed) -> Finding:
@@ -292,11 +314,13 @@ def _clamped(tally: Tally, column: Celled) -> Iterator[Finding]:
             words = f"are {side} {key} = {getattr(column, key)}: they are {label}"
             remedy = f"a {'lower' if key == 'min' else 'higher'} {key}, if public knowledge allows it"
             level = Level.DAMAGE if count / tally.rows >= _CLAMPED else Level.NOTE
-            yield tally.finding(count, words, remedy, level=level)
+            lost = f"{side} the declared {key}" if count / tally.rows >= _LOST else ""
+            yield tally.finding(count, words, remedy, gist=lost, level=level)
     if tally.fractions:
         yield tally.finding(tally.fractions, "have decimals, which are cut off", 'type = "number"')
 
 
+_LOST = 0.9  # convention: of a column's cells beyond one bound: the unit or the bound is wrong, and the column lost
 _CLAMPED = 0.01  # convention: fewer cells beyond a bound are what a bound is for
 
 
@@ -395,7 +419,7 @@ class Identifier:
             return Finding(
                 level=Level.LOOK,
                 where=self.name,
-                words="every row has another value: it looks like an identifier, of which nothing can be released",
+                words="its values hardly repeat: it looks like an identifier, of which nothing can be released",
                 remedy=f"leave [columns.{key}] out, unless its values measure something",
             )
         stay = f", the same within each: {', '.join(self.same[:3])}" if self.same else ""

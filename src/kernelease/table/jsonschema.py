@@ -96,6 +96,7 @@ def _source() -> dict[str, Any]:
             "nulls": {**_LIST, "description": "texts that mean NULL, where they are not quoted"},
             "decimal": {"enum": list(DECIMALS), "description": "the sign before decimals"},
             "thousands": {"enum": list(THOUSANDS), "description": "the sign between thousands"},
+            "marks": {**_LIST, "description": "before or after numbers, no part of them", "examples": ["$", "%", "()"]},
             "dates": {**_LIST, "description": "formats of dates that are not ISO 8601", "examples": ["%d/%m/%Y"]},
         }
     )

@@ -207,7 +207,7 @@ def _rewritten(array: pa.Array, rewrite: Callable[[str], str | None]) -> pa.Arra
     return pa.array([None if text is None else rewrite(text) for text in texts], pa.string()).take(encoded.indices)
 
 
-# ---- Numbers in other notations: decimal commas, thousands separators.
+# ---- Numbers in other notations: decimal commas, thousands separators, currencies and units.
 
 
 DECIMALS = (".", ",")
@@ -219,17 +219,21 @@ _NO_NUMBER = b"?"  # what a text becomes that is no number so written: no reader
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Numerals:
-    """How numbers are written: the sign before their decimals, and the one between thousands, if any.
+    """How numbers are written: the sign before their decimals, the one between thousands, and marks around them.
 
-    Thousands are groups of three digits, or none: 1.234,5 and 1234,5 are one number, and 1.23,4 is none.
+    Thousands are groups of three digits, or none: 1.234,5 and 1234,5 are one number, and 1.23,4 is none. A mark, such
+    as $, % or kg, may stand before or after a number and says nothing; the mark () means that (12) is −12.
 
     >>> local = Numerals(decimal=",", thousands=".")
     >>> local.plain(pa.array(["1.234,5", "7", "-0,25", "1.5", None])).to_pylist()
     ['1234.5', '7', '-0.25', '?', None]
+    >>> Numerals(thousands=",", marks=("$", "()")).plain(pa.array(["$1,250", "-$ 3.5", "($7)", "7 %"])).to_pylist()
+    ['1250', '-3.5', '-7', '?']
     """
 
     decimal: str = "."
     thousands: str | None = None
+    marks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.decimal not in DECIMALS:
@@ -238,11 +242,14 @@ class Numerals:
             raise ParameterError(f"thousands must be {_listed(THOUSANDS)}, got {self.thousands!r}.")
         if self.thousands == self.decimal:
             raise ParameterError(f"decimal and thousands must differ, got {self.decimal!r} for both.")
+        for mark in self.marks:
+            if not mark.strip() or re.search("[0-9+,.'-]", mark):
+                raise ParameterError(f"marks must be texts without digits and signs, such as '$' or '%', got {mark!r}.")
 
     @property
     def usual(self) -> bool:
         """Whether numbers are written as everywhere else here: 1234.5."""
-        return self.decimal == "." and self.thousands is None
+        return self.decimal == "." and self.thousands is None and not self.marks
 
     def plain(self, array: pa.Array) -> pa.Array:
         """Texts with their numbers as 1234.5, each by itself; what is no number so written can't be read as one."""
@@ -252,19 +259,24 @@ class Numerals:
         """The number of one text as 1234.5; None for an empty one."""
         if not text:
             return None
-        found = _numeral_pattern(self.decimal, self.thousands).fullmatch(text.strip())
-        if found is None:
+        cell = text.strip()
+        minus = "()" in self.marks and cell.startswith("(") and cell.endswith(")")
+        found = _numeral_pattern(self.decimal, self.thousands, self.marks).fullmatch(cell[1:-1] if minus else cell)
+        if found is None or (minus and found[1]):
             return _NO_NUMBER.decode()
         sign, whole, fraction, exponent = found.groups()
-        digits = re.sub("[^0-9]", "", whole or "")
-        return f"{sign or ''}{digits}" + (f".{fraction}" if fraction is not None else "") + (exponent or "")
+        digits = re.sub("[^0-9]", "", whole or "") + (f".{fraction}" if fraction is not None else "")
+        return f"{'-' if minus else sign or ''}{digits}{exponent or ''}" or _NO_NUMBER.decode()
 
 
 @functools.cache
-def _numeral_pattern(decimal: str, thousands: str | None) -> re.Pattern[str]:
+def _numeral_pattern(decimal: str, thousands: str | None, marks: tuple[str, ...]) -> re.Pattern[str]:
     between = "" if thousands is None else f"[{_BLANKS}]" if thousands == " " else re.escape(thousands)
     whole = "[0-9]+" if thousands is None else f"[0-9]{{1,3}}(?:{between}[0-9]{{3}})+|[0-9]+"
-    return re.compile(rf"([+-])?({whole})?(?:{re.escape(decimal)}([0-9]*))?([eE][+-]?[0-9]+)?")
+    number = rf"({whole})?(?:{re.escape(decimal)}([0-9]*))?([eE][+-]?[0-9]+)?"
+    mark = "|".join(re.escape(mark) for mark in sorted(marks, key=len, reverse=True))
+    before, after = (rf"(?:(?:{mark})[{_BLANKS}]?)?", rf"(?:[{_BLANKS}]?(?:{mark}))?") if marks else ("", "")
+    return re.compile(rf"(?:{before}(?=[+-]))?([+-])?{before}{number}{after}")
 
 
 def _listed(signs: tuple[str, ...]) -> str:
@@ -395,6 +407,8 @@ _PARTS: Final = {
     "%H": r"(?P<H>[0-9]{1,2})",
     "%M": r"(?P<M>[0-9]{2})",
     "%S": r"(?P<S>[0-9]{2})",
+    "%I": r"(?P<I>[0-9]{1,2})",
+    "%p": r"(?P<p>(?i:[ap]\.?m\.?))",
 }
 FORMATS: Final = tuple(
     f"{day}{time}"
@@ -402,7 +416,7 @@ FORMATS: Final = tuple(
         *("%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y", "%Y/%m/%d", "%Y%m%d", "%d %b %Y", "%d-%b-%Y"),
         *("%d/%m/%y", "%m/%d/%y", "%d.%m.%y", "%d-%b-%y", "%b %d, %Y"),
     )
-    for time in ("", " %H:%M", " %H:%M:%S")
+    for time in ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
 )
 """What a date that can't be read is tried as, to suggest a format: four digits before two, the day before the month."""
 
@@ -410,12 +424,14 @@ FORMATS: Final = tuple(
 @final
 @dataclass(frozen=True, slots=True)
 class DateFormat:
-    """A format of dates in the signs of `strftime`: %Y %y %m %b %d %H %M %S.
+    """A format of dates in the signs of `strftime`: %Y %y %m %b %d %H %M %S, and %I %p for hours to twelve.
 
     >>> DateFormat("%d/%m/%Y").iso("31/12/2024"), DateFormat("%d/%m/%Y").iso("2024-12-31")
     ('2024-12-31', None)
     >>> DateFormat("%d-%b-%y %H:%M").iso("1-feb-99 7:05")
     '1999-02-01T07:05:00'
+    >>> DateFormat("%m/%d/%Y %I:%M %p").iso("1/2/2024 12:05 am")
+    '2024-01-02T00:05:00'
     """
 
     text: str
@@ -423,6 +439,7 @@ class DateFormat:
     def __post_init__(self) -> None:
         signs = re.findall("%.?", self.text)
         known = all(sign in _PARTS for sign in signs) and len(set(signs)) == len(signs)
+        known = known and len({"%I", "%p"} & set(signs)) in (0, 2) and not {"%H", "%I"} <= set(signs)
         if not known or not all(len(set(signs) & set(choice)) == 1 for choice in (("%Y", "%y"), ("%m", "%b"), ("%d",))):
             raise ParameterError(
                 f"dates must be formats like '%d/%m/%Y' (day, month, year once each; of {' '.join(_PARTS)}), "
@@ -448,10 +465,11 @@ class DateFormat:
         month = MONTHS.index(part["b"].lower()) + 1 if "b" in part else int(part["m"])
         try:
             hour, minute, second = (int(part.get(key) or 0) for key in ("H", "M", "S"))
+            hour = _hour(int(part["I"]), part["p"]) if "p" in part else hour
             day = datetime.datetime(_year(part), month, int(part["d"]), hour, minute, second)
         except ValueError:
             return None
-        return day.isoformat() if "H" in part else day.date().isoformat()
+        return day.isoformat() if "H" in part or "p" in part else day.date().isoformat()
 
 
 def as_iso(array: pa.Array, formats: tuple[DateFormat, ...]) -> pa.Array:
@@ -467,6 +485,11 @@ def as_iso(array: pa.Array, formats: tuple[DateFormat, ...]) -> pa.Array:
         return next((iso for form in formats if (iso := form.iso(cell)) is not None), cell)
 
     return _rewritten(array, first) if formats else array
+
+
+def _hour(hour: int, half: str) -> int:
+    """The hour of a day by a clock of twelve: 12 am is 0; none, so that it is no date, beyond them."""
+    return hour % 12 + (12 if half[0] in "pP" else 0) if 1 <= hour <= 12 else 24
 
 
 def _year(part: dict[str, str]) -> int:

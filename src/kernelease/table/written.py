@@ -34,10 +34,10 @@ ENCODINGS: Final = frozenset(
     ["utf-8", *(f"iso8859-{part}" for part in (1, 2, 5, 7, 9, 15)), *(f"cp125{page}" for page in range(9)), "koi8-r"]
 )
 QUOTES: Final = ('"', "'", "")
-_LISTS = ("names", "nulls", "dates")
+_LISTS = ("names", "nulls", "marks", "dates")
 OF_FILES: Final = ("records", "separator", "quote", "encoding", "names", "nulls")
 """The keys about files: all are for CSV files, `nulls` for workbooks too."""
-OF_TEXTS: Final = ("decimal", "thousands", "dates")
+OF_TEXTS: Final = ("decimal", "thousands", "marks", "dates")
 """The keys about texts, wherever they come from; but the numbers of a workbook are no texts."""
 
 
@@ -48,8 +48,8 @@ class Written:
 
     Of CSV files: `records` says where one ends, `separator` and `quote` part cells ("" quotes nothing), `encoding`
     makes characters of bytes, `names` are the columns of a file without a header line, and `nulls` are texts that mean
-    NULL where they stand unquoted. Of texts from any source: `decimal` and `thousands` in numbers, and `dates`, the
-    formats of dates that are not ISO 8601. Each cell is read by itself.
+    NULL where they stand unquoted. Of texts from any source: `decimal` and `thousands` in numbers, `marks`
+    around them, such as $ or %, and `dates`, the formats of dates that are not ISO 8601. Each cell is read by itself.
 
     >>> Written(separator=";", decimal=",", dates="%d.%m.%Y").to_dict()
     {'separator': ';', 'decimal': ',', 'dates': ['%d.%m.%Y']}
@@ -63,6 +63,7 @@ class Written:
     nulls: tuple[str, ...] | None = None
     decimal: str | None = None
     thousands: str | None = None
+    marks: tuple[str, ...] | None = None
     dates: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
@@ -97,7 +98,7 @@ class Written:
         try:
             _ = self.numerals
         except ParameterError as error:
-            raise source_error("decimal" if self.thousands is None else "thousands", str(error)) from None
+            raise source_error(str(error).split()[0], str(error)) from None
         try:
             formats = self.formats
         except ParameterError as error:
@@ -107,7 +108,7 @@ class Written:
 
     @property
     def numerals(self) -> Numerals:
-        return Numerals(decimal=self.decimal or ".", thousands=self.thousands)
+        return Numerals(decimal=self.decimal or ".", thousands=self.thousands, marks=self.marks or ())
 
     @property
     def formats(self) -> tuple[DateFormat, ...]:
