@@ -449,9 +449,9 @@ def load(path: str | Path, *, limits: Limits | None = None) -> Any:
     return release_of(read(path, limits=limits))
 
 
-def load_table(path: str | Path, *, limits: Limits | None = None) -> Release:
+def load_table(path: str | Path) -> Release:
     """Open a release to ask it: of one table, or of vectors; of several tables, that of persons' paths."""
-    loaded: Release | TablesRelease = load(path, limits=limits)
+    loaded: Release | TablesRelease = load(path)
     return loaded.flat if isinstance(loaded, TablesRelease) else loaded
 
 

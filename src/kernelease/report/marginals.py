@@ -337,7 +337,7 @@ class Association:
         return self.interval[0] > 0.0
 
 
-def association(marginal: MeasuredMarginal, level: float = CONFIDENCE) -> Association | None:
+def association(marginal: MeasuredMarginal) -> Association | None:
     """The association of a pair of columns, from its finest counts or from its interaction.
 
     None where a column has but one value that can be seen.
@@ -346,7 +346,7 @@ def association(marginal: MeasuredMarginal, level: float = CONFIDENCE) -> Associ
         return None
     counts, variance = finest.counts(marginal.counts)
     counted, shares = counts.reshape(marginal.shape), marginal.shares.reshape(marginal.shape)
-    return association_of(counted, shares, float(marginal.counts.sum()), variance, level)
+    return association_of(counted, shares, float(marginal.counts.sum()), variance)
 
 
 def association_of(

@@ -422,12 +422,12 @@ def _cell_text(cell: object) -> str | None:
     return str(cell) or None
 
 
-def sheet_lines(path: Path, sheet: str | None = None) -> list[list[str]]:
+def sheet_lines(path: Path) -> list[list[str]]:
     """The lines of a public workbook, as a code book is: cells as texts, empty lines left out."""
     library = _calamine()
     try:
         with library.CalamineWorkbook.from_path(path) as workbook:
-            lines = filter(_is_written, _lines(workbook, _chosen(workbook, sheet, path)))
+            lines = filter(_is_written, _lines(workbook, _chosen(workbook, None, path)))
             return [[_cell_text(cell) or "" for cell in line] for line in lines]
     except (library.CalamineError, OSError):
         raise SourceError(f"{path} is not a workbook that can be read. Check its name, or save it again.") from None

@@ -198,15 +198,11 @@ def _result(hypothesis: str, difference: list[Floats], error: ErrorDraws) -> Tes
     null of that very maximum keeps the level, and finds both kinds (as in aggregated MMD tests, Schrab et al. 2023).
     """
     observed = np.array([float(part @ part) for part in difference])
-    scores = wilson_hilferty(_with_total(np.vstack([observed, error.part_squares]))).max(axis=1)
+    squares = np.vstack([observed, error.part_squares])
+    scores = wilson_hilferty(np.column_stack([squares, squares.sum(axis=1)])).max(axis=1)  # of parts, and of their sum
     return TestResult.from_draws(
         hypothesis, float(scores[0]), scores[1:], statistic=float(observed.sum()) - error.trace
     )
-
-
-def _with_total(squares: Floats) -> Floats:
-    """The squares of all parts, and their sum as one more: (n, parts) → (n, parts + 1)."""
-    return np.column_stack([squares, squares.sum(axis=1)])
 
 
 # --------------------
