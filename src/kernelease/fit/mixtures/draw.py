@@ -546,16 +546,16 @@ def _numbers(columns: Sequence[Floats], members: Integers, generator: np.random.
     widest = max(p.shape[1] for p in columns)
     expected = np.stack([np.pad(p, ((0, 0), (0, widest - p.shape[1]))) for p in columns]) * members[:, None]
     numbers = np.floor(expected).astype(np.int64)
-    left = members - numbers.sum(axis=2)  # (columns, M)
-    places, carried = np.arange(len(columns)), np.zeros((len(columns), widest))
-    orders = np.stack([_by_mean(p, generator) for p in columns], axis=1)
-    ranks, more = np.arange(widest), np.empty((len(columns), widest), dtype=np.bool_)
-    for order in orders:  # one component of each column
-        part, owed = expected[places, order] - numbers[places, order], np.clip(2.0 * carried, -_NEARLY, _NEARLY)
-        by_claim = np.argsort(-part * (1.0 + owed) / (1.0 - owed), axis=1, kind="stable")
-        np.put_along_axis(more, by_claim, ranks < left[places, order][:, None], axis=1)
-        numbers[places, order] += more
-        carried += part - more
+    orders, places = np.stack([_by_mean(p, generator) for p in columns], axis=1), np.arange(len(columns))
+    parts = (expected - numbers)[places, orders]  # (M, columns, atoms): in the order of each column
+    given = np.arange(widest) < (members - numbers.sum(axis=2))[places, orders][:, :, None]
+    rows, carried = places[:, None], np.zeros((len(columns), widest))
+    more = np.empty(parts.shape, dtype=np.bool_)
+    for part, left, up in zip(parts, given, more, strict=True):  # one component of each column
+        owed = np.minimum(np.maximum(2.0 * carried, -_NEARLY), _NEARLY)
+        up[rows, np.argsort(-part * (1.0 + owed) / (1.0 - owed), axis=1, kind="stable")] = left
+        carried += part - up
+    numbers[places, orders] += more
     return [number[:, : p.shape[1]] for number, p in zip(numbers, columns, strict=True)]
 
 

@@ -454,6 +454,9 @@ def parted(rows: Integers, pairs: Sequence[Pair], generator: np.random.Generator
     it has. Where that does not help, rows get another value, as the counts have it.
     """
     result, looked_at = rows.copy() if pairs else rows, np.arange(rows.shape[1])
+    onto: dict[int, list[Pair]] = {}
+    for one in itertools.chain.from_iterable((pair, pair.turned) for pair in pairs):
+        onto.setdefault(one.columns[1], []).append(one)
     for _ in range(EXCHANGES):
         wrong: dict[int, list[Integers]] = {}
         there = result[:, looked_at]
@@ -465,8 +468,7 @@ def parted(rows: Integers, pairs: Sequence[Pair], generator: np.random.Generator
             return result
         touched = []
         for column, each in wrong.items():
-            own = [one for pair in pairs for one in (pair, pair.turned) if one.columns[1] == column]
-            touched += [*each, _exchange(result, np.unique(np.concatenate(each)), column, own, generator)]
+            touched += [*each, _exchange(result, np.unique(np.concatenate(each)), column, onto[column], generator)]
         looked_at = np.unique(np.concatenate(touched))  # no other row can be wrong now
     for pair in pairs:
         result = pair.part(result, generator)
