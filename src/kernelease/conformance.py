@@ -40,8 +40,8 @@ def check_kernel(kernel: Kernel, rows: Rows) -> None:
     """Raise an `AssertionError` that says which property of a kernel fails on these public rows, or on hostile ones.
 
     Admission is total, row by row and idempotent; the Gram matrix is symmetric, positive semidefinite, within `bound`,
-    of the claimed sign, as smooth as `lipschitz` says where rows are numbers; and k(x, y) depends on x and y alone, to
-    the bit. Some 30 varied rows are a good test; the check takes time of order n³.
+    of the claimed sign, as smooth as `lipschitz` says where rows are numbers; k(x, y) depends on x and y alone, to the
+    bit, and `total` adds up just that. Some 30 varied rows are a good test; the check takes time of order n³.
 
     >>> from kernelease.kernels.numeric import Gaussian
     >>> check_kernel(Gaussian(lengthscale=1.0), np.linspace(0.0, 3.0, 20).reshape(10, 2))
@@ -104,6 +104,10 @@ def _check_values(kernel: Kernel, rows: Rows) -> None:
     )
     diagonal = _quietly(kernel, "diagonal", lambda: kernel.diagonal(rows))
     _require(np.array_equal(diagonal, gram.diagonal()), "diagonal must equal the diagonal of gram, to the bit", kernel)
+    unit = 2.0**40 / max(1.0, bound)
+    total = _quietly(kernel, "total", lambda: kernel.total(rows, rows, per_unit=unit))
+    whole = np.rint(gram * unit).astype(np.int64).sum(axis=0)
+    _require(np.array_equal(total, whole), "total must be the exact sum of gram's rounded values", kernel)
 
 
 def _check_independence(kernel: Kernel, rows: Rows) -> None:

@@ -96,6 +96,8 @@ def test_the_witness_is_what_features_say_of_the_residual(name: str) -> None:
     assert np.allclose(heights, likelihood.features(points, np.full(7, 0.5)) @ residual)
     by_centre = likelihood.slopes(points, np.full(7, 0.5)).by_centre
     assert np.allclose(gradients, (by_centre @ residual).T)
+    roughly = likelihood.heights(points, residual, 0.5)  # in single precision, of sums of so many
+    assert np.allclose(roughly, heights, atol=1e-6 * np.abs(residual).sum() / 0.01)
 
 
 def test_gaussians_in_a_subspace_have_the_mean_coordinates_of_their_points() -> None:

@@ -87,6 +87,9 @@ BROKEN = {
     ),
     "gram must be finite": broken(gram=lambda _, x, y: gaussian(x, y) + np.where(x[:, :1] > 1e100, np.nan, 0.0)),
     "a column for each y": broken(gram=lambda _, x, y: gaussian(x, y)[:, 1:]),
+    "exact sum of gram": broken(
+        total=lambda _, x, y, per_unit: Gaussian(lengthscale=1.0).total(x[1:], y, per_unit=per_unit)
+    ),
     "diagonal of gram": broken(diagonal=lambda _, x: np.full(len(x), 0.99)),
 }
 

@@ -145,6 +145,8 @@ class Fourier(FeatureMap):
     """1: cos² + sin² ≤ 1 for each pair of table entries."""
     diameter: ClassVar[float] = 2.0
     """2: two rows half a turn apart at each frequency have opposite features."""
+    block_rows: ClassVar[int] = ROWS_PER_SUM
+    """As many as a word holds the sum of: loops over fewer are slower."""
 
     def __post_init__(self) -> None:
         frequencies = np.array(self.frequencies, dtype=np.float64)

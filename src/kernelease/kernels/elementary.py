@@ -65,10 +65,11 @@ def exp_negative_in_place(t: Floats, scratch: Floats) -> None:
     index = scratch.astype(np.int32)
     scratch *= 1.0 / _STEPS
     remainder = np.subtract(t, scratch, out=scratch)  # exact: both are multiples of the last bit of t
-    t.fill(_EXP_SERIES[0])
-    for coefficient in _EXP_SERIES[1:]:
-        t *= remainder
+    np.multiply(remainder, _EXP_SERIES[0], out=t)
+    for coefficient in _EXP_SERIES[1:-1]:
         t += coefficient
+        t *= remainder
+    t += _EXP_SERIES[-1]
     t *= np.take(exp_table(), index, out=scratch, mode="clip")  # clip: every index is in range, and it is quicker
 
 

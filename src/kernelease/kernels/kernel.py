@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelease.arrays import Floats, Rows, as_float64, block_slices, cell_number
+from kernelease.arrays import Floats, Integers, Rows, as_float64, block_slices, cell_number
 from kernelease.errors import ParameterError
 from kernelease.kinds import Kind
 
@@ -95,6 +95,18 @@ class Kernel(Kind, ABC):
     def gram(self, x: Rows, y: Rows) -> Floats:
         """K[i, j] = k(x[i], y[j]): (n, d), (m, d) → (n, m)."""
 
+    def total(self, x: Rows, y: Rows, *, per_unit: float) -> Integers:
+        """Σ_i of k(x[i], y[j])·per_unit, each rounded to a whole number before: (n, d), (m, d) → (m,), exact.
+
+        Floats add whole numbers up to 2⁵² without rounding, so that the order changes nothing.
+        """
+        result = np.zeros(len(y), dtype=np.int64)
+        for rows in block_slices(len(x), _addable(self.bound * per_unit)):
+            values = self.gram(x[rows], y) * per_unit
+            np.rint(values, out=values)
+            result += values.sum(axis=0).astype(np.int64)
+        return result
+
     def diagonal(self, x: Rows) -> Floats:
         """k(x[i], x[i]): (n, d) → (n,)."""
         return np.array([self.gram(x[i : i + 1], x[i : i + 1])[0, 0] for i in range(len(x))])
@@ -103,6 +115,11 @@ class Kernel(Kind, ABC):
     def diameter(self) -> float:
         """sup ‖k(x, ·) − k(x′, ·)‖ in the kernel's own space."""
         return float(np.sqrt((2.0 if self.nonnegative else 4.0) * self.bound))
+
+
+def _addable(largest: float) -> int:
+    """How many numbers of that size have a sum of at most 2⁵²."""
+    return max(1, int(2.0**52 / largest))
 
 
 # ---- All pairs of two sets of rows, block by block, with sums over columns in a fixed order.
@@ -135,6 +152,28 @@ def each_pair(x: Floats, y: Floats, block: Block) -> Floats:
             out, scratch = (buffer[: shape[0] * shape[1]].reshape(shape) for buffer in memory)
             block(x_columns[:, rows], y_columns[:, points], out, scratch)
             result[rows, points] = out
+    return result
+
+
+def sums_of_pairs(x: Floats, y: Floats, block: Block, *, per_unit: float) -> Integers:
+    """What `Kernel.total` is for a kernel of at most 1 whose blocks are the same for k(y, x), to the bit.
+
+    Rows lie along the inner loops and are added up while they are in the cache: no pair's value is ever written down.
+    """
+    check_same_columns(x, y)
+    x_columns, y_columns = np.ascontiguousarray(x.T), np.ascontiguousarray(y.T)
+    result = np.zeros(len(y), dtype=np.int64)
+    width = max(1, min(len(x), WIDTH, _addable(per_unit)))
+    height = max(1, BLOCK // width)
+    memory = np.empty((2, height * width))
+    for rows in block_slices(len(x), width):
+        for points in block_slices(len(y), height):
+            shape = (points.stop - points.start, rows.stop - rows.start)
+            out, scratch = (buffer[: shape[0] * shape[1]].reshape(shape) for buffer in memory)
+            block(y_columns[:, points], x_columns[:, rows], out, scratch)
+            out *= per_unit
+            np.rint(out, out=out)
+            result[points] += out.sum(axis=1).astype(np.int64)
     return result
 
 

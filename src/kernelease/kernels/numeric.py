@@ -8,7 +8,7 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from kernelease.arrays import Floats, Rows, block_slices, finite_numbers
+from kernelease.arrays import Floats, Integers, Rows, block_slices, finite_numbers
 from kernelease.errors import ParameterError, check_number, check_scale, check_tuple
 from kernelease.kernels.elementary import (
     EXP_CUTOFF,
@@ -25,6 +25,7 @@ from kernelease.kernels.kernel import (
     each_pair,
     squared_difference,
     sum_over_columns,
+    sums_of_pairs,
 )
 
 MOST_COLUMNS = 4096  # of what a file may ask for: the error of a sum over columns grows with their number
@@ -51,7 +52,10 @@ class ShiftInvariant(Kernel):
 
     @abstractmethod
     def block(self, x: Floats, y: Floats, out: Floats, scratch: Floats) -> None:
-        """Write k of all pairs into `out`: columns (d, r), (d, c) → (r, c). `scratch` has the shape of `out`."""
+        """Write k of all pairs into `out`: columns (d, r), (d, c) → (r, c). `scratch` has the shape of `out`.
+
+        A function of (x − y)² or |x − y| in each column, so that k(x, y) and k(y, x) are the same to the bit.
+        """
 
     @abstractmethod
     def gradient(self, x: Rows, y: Rows) -> Floats:
@@ -66,6 +70,9 @@ class ShiftInvariant(Kernel):
 
     def gram(self, x: Rows, y: Rows) -> Floats:
         return each_pair(self.columns_checked(x), self.columns_checked(y), self.block)
+
+    def total(self, x: Rows, y: Rows, *, per_unit: float) -> Integers:
+        return sums_of_pairs(self.columns_checked(x), self.columns_checked(y), self.block, per_unit=per_unit)
 
     def diagonal(self, x: Rows) -> Floats:
         return np.ones(len(self.columns_checked(x)))

@@ -347,7 +347,7 @@ class SlidingFrankWolfe(PointSolver):
                 [starts, gaussians.centres, gaussians.sample(self.draws // 4, generator, jitter=scale)]
             )
         wanted = self.insertions if count is None else count
-        best = np.argsort(-witness(starts)[0])[: max(self.starts, 3 * wanted)]
+        best = np.argsort(-likelihood.heights(starts, residual, spread))[: max(self.starts, 3 * wanted)]
         peaks = distinct(*climb(witness, starts[best], scale), scale, wanted)
         level = 0.0 if len(gaussians) == 0 else float((likelihood.target - residual) @ residual)
         gains, bar = witness(peaks)[0] - level, self.significance if significance is None else significance
