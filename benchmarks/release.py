@@ -23,6 +23,7 @@ class MethodName(StrEnum):
 
     SUBSPACE = "subspace"
     RANDOM_FEATURES = "random-features"
+    ADAPTIVE = "adaptive"
 
 
 class InputError(Exception):
@@ -38,7 +39,7 @@ def release(
     out: Annotated[Path, typer.Option(help="File to write: Z (M × D) and w (M).")],
     method: Annotated[MethodName, typer.Option(help="Which algorithm.")] = MethodName.SUBSPACE,
     published_rows: Annotated[int | None, typer.Option(help="The first M rows are public already.")] = None,
-    points: Annotated[int | None, typer.Option(help="Number of synthetic points to use at most.")] = None,
+    points: Annotated[int | None, typer.Option(help="Number of synthetic points at most (not with adaptive).")] = None,
     prior_mean: Annotated[
         float, typer.Option(help="Points start from N(mean, scale²), public knowledge.")
     ] = PRIOR_MEAN,
@@ -106,11 +107,15 @@ def _method(
     name: MethodName, *, prior: ke.fit.NormalPoints, published_rows: int | None, points: int | None
 ) -> ke.methods.Method:
     """The algorithm with weights of a probability distribution: they leave much of the noise behind."""
+    source = prior if published_rows is None else ke.fit.PublishedRows(published_rows)
+    if name is MethodName.ADAPTIVE:
+        if points is not None:
+            raise InputError("--points: the method adaptive finds their number itself; leave it out.")
+        return ke.Adaptive(points=source)
     if name is MethodName.SUBSPACE:
-        source = prior if published_rows is None else ke.fit.PublishedRows(published_rows)
         return ke.Subspace(points=source, count=points, constraint=ke.fit.Simplex())
     if published_rows is not None:
-        raise InputError("--published-rows: only the method subspace makes use of published rows.")
+        raise InputError("--published-rows: only the methods subspace and adaptive make use of published rows.")
     wanted = POINTS if points is None else points
     solver = ke.fit.GreedyPreimages(points=wanted, constraint=ke.fit.Simplex(), stop_at_noise=False)
     return ke.RandomFeatures(start=prior, features=FEATURES, solver=solver)

@@ -36,6 +36,8 @@ def run(data, out, *more, **changes):
         ("--method", "subspace", "--points", "300"),
         ("--method", "subspace", "--published-rows", "100"),
         ("--method", "random-features", "--points", "20"),
+        ("--method", "adaptive"),
+        ("--method", "adaptive", "--published-rows", "100"),
     ],
 )
 def test_points_come_out_and_stand_for_the_rows(data, tmp_path, method):
@@ -64,6 +66,7 @@ def test_points_come_out_and_stand_for_the_rows(data, tmp_path, method):
         ({"prior-scale": "-5"}, "scale"),
         ({"points": "0"}, "count"),
         ({"method": "random-features", "published-rows": "5"}, "--published-rows"),
+        ({"method": "adaptive", "points": "5"}, "--points"),
     ],
 )
 def test_wrong_options_are_named(data, tmp_path, changes, words):
