@@ -358,3 +358,16 @@ def test_a_question_about_one_vector_is_answered_and_one_with_gaps_refused() -> 
     with pytest.raises(ParameterError, match="must be numbers"):
         vectors.classify([["a"] * X.shape[1]])
     assert repr(vectors).endswith("2 classes)")
+
+
+def test_the_mean_of_a_class_is_told_where_second_moments_are_those_of_all() -> None:
+    """In many columns; z-scores have a mean square of 1 within 5·√(2/n)."""
+    generator = np.random.default_rng(3)
+    codes = generator.integers(0, 4, 6_000)
+    rows = unit_vectors(generator.standard_normal((4, 300))[codes] + 0.6 * generator.standard_normal((6_000, 300)))
+    vectors = ke.release(rows, labels=codes, classes=range(4), privacy=PROMISE, noise=ke.SeededNoise(0)).vectors()
+    means = [vectors.mean(label) for label in range(4)]
+    scores = np.concatenate([(m.value - rows[codes == k].mean(axis=0)) / m.standard_error for k, m in enumerate(means)])
+    assert np.mean(scores**2) == pytest.approx(1.0, abs=5.0 * np.sqrt(2.0 / len(scores)))
+    with pytest.raises(ParameterError, match="along a few directions only"):
+        vectors.covariance(1)

@@ -70,6 +70,13 @@ def test_classes_are_groups(labelled, run):
     assert "north" in run("query", labelled, "density", "1", "0", "--by", "label").stdout
 
 
+def test_a_negative_number_is_no_option(plain, run):
+    density = ke.load(plain).vectors().density([[1.0, -0.5]])
+    said = run.json("query", plain, "density", "1", "-.5")["groups"][0]
+    assert said["value"] == pytest.approx(float(density.value[0]))
+    assert "There is no option -x" in run("query", plain, "density", "1", "-x", code=2).stderr
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

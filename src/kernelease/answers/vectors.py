@@ -257,7 +257,7 @@ class Vectors:
 
     def mean(self, label: object = None) -> VectorEstimate:
         """The mean of all vectors, or of those of a class: (d,)."""
-        return self._moments(label).mean
+        return self._moments(label, second=False).mean
 
     def covariance(self, label: object = None) -> VectorEstimate:
         """The covariance of all vectors, or of a class: (d, d). It has noise: its eigenvalues may be negative."""
@@ -453,22 +453,27 @@ class Vectors:
             self._known["averages"] = averages_of(self._measured, self._kernel)
         return self._known["averages"]
 
-    def _moments(self, label: object) -> "_Moments":
+    def _moments(self, label: object, *, second: bool = True) -> "_Moments":
         if not isinstance(self._kernel, LabelledSphere):
             if label is not None:
                 raise ParameterError("This release has no classes: give labels when it is made.")
             return _OfLaw.of(self._averages("mean, covariance and axes"), self._scale)
-        return self._class_moments(label)
+        return self._class_moments(label, second=second)
 
-    def _class_moments(self, label: object) -> "_OfClass":
-        """Share, sums and second moments of a class or of all, per row, and the errors of each."""
-        stage = self._stage_of_all_columns("covariance", of_each=label is not None)
+    def _class_moments(self, label: object, *, second: bool) -> "_OfClass":
+        """Share, sums and second moments of a class or of all, per row, and the errors of each.
+
+        Of a mean's class the second moments need not be known: where they are not, they are left at those of all.
+        """
+        stage = self._stage_of_all_columns("covariance", of_each=second and label is not None)
         feature_map = stage.feature_map
         assert isinstance(feature_map, ClassMoments)
         found = feature_map.moments(stage.mean)
         chosen = slice(None) if label is None else slice(self._code(label), self._code(label) + 1)
-        share, sums, seconds = (part[chosen].sum(axis=0) for part in (found.shares, found.means, found.seconds))
-        numbers = (len(found.shares[chosen]), len(found.shares[chosen]), len(found.seconds[chosen]))
+        whose = slice(None) if feature_map.pooled else chosen
+        share, sums = (part[chosen].sum(axis=0) for part in (found.shares, found.means))
+        seconds = found.seconds[whose].sum(axis=0)
+        numbers = (len(found.shares[chosen]), len(found.shares[chosen]), len(found.seconds[whose]))
         e0, e1, e2 = (e * stage.sigma * math.sqrt(n) for e, n in zip(found.errors, numbers, strict=True))
         if share < 2.0 * e0:
             raise ParameterError("The class is too small beside the noise: its mean can't be told.")

@@ -190,6 +190,8 @@ class Root(Commands):
         return list(self.commands)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args[:1] == ["query"]:  # after a space, a negative number is no option, and still a number
+            args = [f" {arg}" if re.fullmatch(r"-\.?\d[\d.e-]*", arg) else arg for arg in args]
         with _usage_in_words():
             return super().parse_args(ctx, args)
 
