@@ -1,5 +1,6 @@
 """Adaptive: two charged stages, of which the second looks where the first found mass."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -417,3 +418,24 @@ def test_what_is_told_by_itself_narrows_what_features_leave_open() -> None:
         together = replace(averages, precision=precision).estimate(values)[1]
         assert (np.linalg.eigvalsh(together) > 0.0).all()
         assert (np.diagonal(together) < np.diagonal(averages.told.noise)).all()
+
+
+@pytest.mark.slow
+def test_rows_that_fill_a_box_have_the_moments_that_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Points a lengthscale apart had covariances further off than the Gaussians, which the kernel does not see."""
+    rows = np.random.default_rng(0).uniform(-4.0, 4.0, (20_000, 2))
+    method = Adaptive(points=ke.fit.UniformPoints(low=(-5.0, -5.0), high=(5.0, 5.0)))
+    context = _context(noise=1)
+    measured = method.measure(PrivateArray(rows), context)
+    after = method.fit(measured, context.seed).synthetic
+    monkeypatch.setattr("kernelease.methods.adaptive._with_moments", lambda *given: given[-1])
+    before = method.fit(measured, context.seed).synthetic
+
+    def off(made: ke.fit.SyntheticSet) -> float:
+        return float(np.linalg.norm(np.cov(made.points.T, aweights=made.weights, bias=True) - np.cov(rows.T)))
+
+    assert off(after) < 0.9 * off(before)
+    embedding = measured.embedding
+    moved = after.weights @ embedding.feature_map.evaluate(after.points)
+    moved -= before.weights @ embedding.feature_map.evaluate(before.points)
+    assert np.linalg.norm(moved) <= math.sqrt(2.0 * 5.0) * embedding.sigma  # five moments

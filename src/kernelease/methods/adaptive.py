@@ -434,6 +434,8 @@ class Adaptive(Method):
         points, tilted = self._tilted(embeddings, basis, laws, seed)
         if laws is not None and measured_mean(embeddings) is not None:
             tilted = _with_mean(embeddings, basis, laws, points, tilted)
+        if laws is not None and self._filled(basis.kernel, seed):
+            tilted = _with_moments(embeddings, basis, laws, points, tilted)
         synthetic = SyntheticSet(points=points, weights=tilted.weights)
         distance = float(np.linalg.norm(noisy.mean - noisy.sigma * tilted.fitted))
         return Solution(
@@ -450,6 +452,13 @@ class Adaptive(Method):
             raise ParameterError("Adaptive: can only fit what Adaptive has measured, with points of the same kind.")
         draws = finite_numbers(self.points.draw(_PUBLIC_DRAWS, seed.generator(_DRAWS)))
         return FittedLaws.of(measured, kernel, Whereabouts.of(draws / np.asarray(kernel.lengthscale), 1.0))
+
+    def _filled(self, kernel: Kernel, seed: PublicSeed) -> bool:
+        """Whether public points fill the space, so that points a lengthscale apart can be anywhere."""
+        assert isinstance(kernel, ShiftInvariant)
+        assert not isinstance(self.points, PublishedRows)
+        draws = finite_numbers(self.points.draw(_PUBLIC_DRAWS, seed.generator(_DRAWS)))
+        return _cells(kernel, draws) <= CELLS_FILLED
 
     def _tilted(
         self, measured: NoisyEmbeddings, basis: Nystrom, laws: FittedLaws | None, seed: PublicSeed
@@ -496,7 +505,6 @@ class Adaptive(Method):
         noisy, kernel = measured.embedding, basis.kernel
         assert isinstance(kernel, ShiftInvariant)
         assert not isinstance(self.points, PublishedRows)
-        draws = finite_numbers(self.points.draw(_PUBLIC_DRAWS, seed.generator(_DRAWS)))
         likelihood, gaussians, flat = laws.likelihood, laws.round, laws.flat
         law = gaussians if flat is None else flat
         drawn, own = law.spread(_RELEASED, seed.generator("adaptive: released points"))
@@ -508,7 +516,7 @@ class Adaptive(Method):
         round_ = likelihood.number_followed(gaussians, likeness=laws.likeness, narrowest=NARROWEST)
         followed = round_ if flat is None else float(flat.parameters)
         near = points, replace(tilted, risk=tilted.risk + 2.0 * followed, freedom=tilted.freedom + followed)
-        if _cells(kernel, draws) > CELLS_FILLED:
+        if not self._filled(kernel, seed):
             return near
         wide = replace(gaussians, widths=np.hypot(gaussians.widths, 1.0))
         drawn, own = wide.spread(_RELEASED, seed.generator("adaptive: blurred points"))
@@ -644,6 +652,30 @@ def _with_mean(measured: NoisyEmbeddings, basis: Nystrom, laws: FittedLaws, poin
     error = math.sqrt(float(np.trace(open_)) / len(value))
     weights = matched(ball.evaluate(points) / error, value / error, tilted.weights, strength=1.0)
     return replace(tilted, weights=weights, fitted=weights @ basis.evaluate(points) / measured.embedding.sigma)
+
+
+def _with_moments(measured: NoisyEmbeddings, basis: Nystrom, laws: FittedLaws, points: Rows, tilted: Tilted) -> Tilted:
+    """Weights as near these as can be with the mean and second moments that all that was measured tells.
+
+    Where points fill the space, theirs may be off by more than is known: the kernel hardly sees them. The weights stay
+    where the features would be further off than chance allows, by 2 for each moment.
+    """
+    kernel = basis.kernel
+    assert isinstance(kernel, ShiftInvariant)
+    averages, scale = laws.averages(measured, kernel), np.asarray(kernel.lengthscale)
+
+    def moments(places: Floats) -> Floats:
+        away, (i, j) = laws.whereabouts.away(places), np.tril_indices(places.shape[1])
+        return np.hstack([away, away[:, i] * away[:, j]])
+
+    value, open_ = averages.estimate(moments(averages.points))
+    variances, axes = np.linalg.eigh(open_)
+    turn = axes / np.sqrt(np.maximum(variances, np.finfo(float).eps * variances[-1]))
+    weights = matched(moments(points / scale) @ turn, value @ turn, tilted.weights, strength=1.0)
+    fitted = weights @ basis.evaluate(points) / measured.embedding.sigma
+    if float(((fitted - tilted.fitted) ** 2).sum()) > 2.0 * len(value):
+        return tilted
+    return replace(tilted, weights=weights, fitted=fitted)
 
 
 def _natural_strength(published: int, rows: float) -> float | None:
