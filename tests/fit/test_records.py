@@ -1,11 +1,23 @@
 """Records of parents: components in the numbers that they should have, the law of siblings, records that move."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from kernelease.fit.mixtures.mixture import Mixture
-from kernelease.fit.records import Expected, Moving, best_power, drawn_components, to_power
+from kernelease.fit.records import (
+    _FOLLOWED,
+    Expected,
+    Moving,
+    best_power,
+    drawn_components,
+    followed_noise,
+    less_noise,
+    to_power,
+)
 from kernelease.fit.solver import Outcome
+from kernelease.measured.counts import Counts
 from kernelease.relational.schema_of_tables import Place
 
 CELLS, ABOVE = 7, 4  # of records (two columns of 3 and 4), and of parents (two columns of 2)
@@ -133,3 +145,39 @@ def test_a_table_that_holds_its_counts_stays_as_it_is():
     table = _close()
     noise = np.random.default_rng(1).normal(0.0, 0.001, (12, 12))
     assert best_power(lambda power: float(((table + noise - to_power(table, power)) ** 2).sum()) / 0.001**2) == 1.0
+
+
+def _counted(grid, sigma):
+    """A block of two columns with this noise; what it holds does not matter."""
+    groups = tuple(np.arange(size) for size in grid)
+    block = Counts(columns=(0, 1), groups=groups, share=1.0)
+    return SimpleNamespace(block=block, sigma=sigma)
+
+
+@pytest.mark.parametrize("grid", [(12, 12), (5, 30)])
+def test_the_noise_that_a_mixture_follows_is_a_part_of_the_largest_singular_value(grid):
+    noise = np.random.default_rng(2).normal(0.0, 50.0, (40, *grid)) / 10_000  # of 10,000 persons, in even cells
+    largest = np.linalg.svd(noise * np.sqrt(grid[0] * grid[1]), compute_uv=False)[:, 0].mean()
+    followed = followed_noise(_counted(grid, 50.0), 10_000)
+    assert 0.85 * followed <= _FOLLOWED * largest <= followed  # on average it is a little below (Gordon's theorem)
+
+
+def test_a_faint_table_loses_its_noise_and_keeps_its_margins():
+    generator = np.random.default_rng(3)
+    product = np.outer(*(np.linspace(1.0, 2.0, 12) / 18.0,) * 2)
+    slope = np.linspace(-0.3, 0.3, 12)
+    truth = product * (1.0 + np.outer(slope, slope))
+    noisy = truth * (1.0 + generator.normal(0.0, 0.1, truth.shape))
+    noisy /= noisy.sum()
+    level = 0.1 * 2.0 * np.sqrt(12) / 12  # of the largest singular value, where the deviation is .1 of each cell
+    cleaned = less_noise(noisy, level)
+    assert np.abs(cleaned - truth).sum() < 0.8 * np.abs(noisy - truth).sum()
+    for axis in (0, 1):
+        np.testing.assert_allclose(cleaned.sum(axis=axis), noisy.sum(axis=axis), rtol=1e-3)
+
+
+def test_a_close_table_and_one_without_noise_stay_as_they_are():
+    table = _close()
+    np.testing.assert_allclose(less_noise(table, 0.0), table, atol=1e-9)
+    assert np.abs(less_noise(100.0 * table, 0.05) / 100.0 - table).sum() < 0.03
+    assert not less_noise(np.zeros((2, 3)), followed_noise(_counted((2, 3), 50.0), 0.0)).any()

@@ -36,6 +36,9 @@ _AGAIN = 3  # convention: further draws of components, each nearer to the number
 _RUN = 64  # convention: neighbouring draws whose random numbers are spread evenly
 _STEEPER, _MOST_POWER = 0.1, 3.0  # limit: of a table's power: a step, and the last
 _SURE = 4.0  # convention: standard deviations from which on a table is beyond doubt too flat
+# convention: of the largest singular value of noise, what a mixture follows. Half or twice as much is better than none,
+# too (docs/research.md: Persons with records)
+_FOLLOWED = 0.1
 LEAST = 1e-12  # limit: of a probability: none is 0
 
 
@@ -289,6 +292,8 @@ def expected_siblings(
         grouped = (
             np.eye(int(cells[one].max()) + 1)[cells[one]].T @ table @ np.eye(int(cells[other].max()) + 1)[cells[other]]
         )
+        noise = followed_noise(block, rows * float(grouped.sum())) / math.sqrt(1 + (one == other))  # both halves
+        grouped = less_noise(grouped, noise)
         if one == other:
             grouped = (grouped + grouped.T) / 2.0
         expected[parts[one], parts[other]], expected[parts[other], parts[one]] = grouped, grouped.T
@@ -302,20 +307,36 @@ def _sibling_misfit(table: Floats, block: NoisyBlock, rows: float, power: float)
     return float(((block.values[:, :-1] - rows * now) ** 2).sum()) / block.sigma**2
 
 
-def record_powers(
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closeness:
+    """How a column of parents goes with one of records: a power of what a mixture has, less noise."""
+
+    power: float
+    noise: float
+
+    def of(self, table: Floats) -> Floats:
+        """The mixture's table, as it should be: (cells, cells)."""
+        return less_noise(to_power(table, self.power), self.noise)
+
+
+def record_closeness(
     mixture: Mixture, place: Place, blocks: Sequence[NoisyBlock], rows: float
-) -> dict[tuple[int, int], float]:
-    """By which powers columns of parents and of records go together more closely than in the mixture, where they do."""
+) -> dict[tuple[int, int], Closeness]:
+    """Of each column of parents and each of records that were counted together, by their places."""
     found: dict[tuple[int, int], list[NoisyBlock]] = {}
     for block in blocks:
         one, other = sorted(block.block.columns) if len(block.block.columns) == 2 else (-1, -1)
         atoms = zip(block.block.columns, block.block.groups, strict=True)
         if one in place.before and other in place.columns and all(len(mixture.cells[c]) == len(g) for c, g in atoms):
             found.setdefault((one, other), []).append(block)
-    powers = {
-        pair: best_power(functools.partial(_record_misfit, mixture, pair, own, rows)) for pair, own in found.items()
+    return {
+        pair: Closeness(
+            power=best_power(functools.partial(_record_misfit, mixture, pair, own, rows)),
+            noise=followed_noise(max(own, key=lambda block: block.block.cells), rows),
+        )
+        for pair, own in found.items()
     }
-    return {pair: power for pair, power in powers.items() if power > 1.0}
 
 
 def _record_misfit(
@@ -339,11 +360,7 @@ def to_power(table: Floats, power: float) -> Floats:
         return table
     rows, columns = table.sum(axis=1), table.sum(axis=0)
     product = np.maximum(np.outer(rows, columns) / max(float(table.sum()), LEAST), LEAST**2)
-    raised: Floats = product * (np.maximum(table, 0.0) / product) ** power
-    for _ in range(_MARGINS):
-        raised *= (rows / np.maximum(raised.sum(axis=1), LEAST))[:, None]
-        raised *= columns / np.maximum(raised.sum(axis=0), LEAST)
-    return raised
+    return _with_margins(product * (np.maximum(table, 0.0) / product) ** power, rows, columns)
 
 
 def best_power(misfit: Callable[[float], float]) -> float:
@@ -356,6 +373,39 @@ def best_power(misfit: Callable[[float], float]) -> float:
         power += _STEEPER
         found.append(now)
     return power if found[0] - found[-1] > _SURE**2 else 1.0
+
+
+def followed_noise(block: NoisyBlock, rows: float) -> float:
+    """The part of the largest singular value of a block's noise that is in a mixture, for a table that adds up to 1.
+
+    Beside independence, (T − r cᵀ) / √(r cᵀ) of a table T with m · n even cells, counts with a standard deviation s
+    alone have singular values up to about s · √mn · (√m + √n) (Gavish & Donoho, 2017).
+    """
+    m, n = block.block.grid[:2]
+    return _FOLLOWED * block.sigma / max(rows, LEAST) * math.sqrt(m * n) * (math.sqrt(m) + math.sqrt(n))
+
+
+def less_noise(table: Floats, noise: float) -> Floats:
+    """The table with the same margins, noise taken off the squares of its singular values, to which it has added.
+
+    So what is faint goes, and what is strong stays.
+    """
+    rows, columns, total = table.sum(axis=1), table.sum(axis=0), float(table.sum())
+    if not total > 0.0:
+        return table
+    product = np.maximum(np.outer(rows, columns) / total, LEAST**2)
+    scale = np.sqrt(product * total)
+    left, values, right = np.linalg.svd((table - product) / scale, full_matrices=False)
+    own = np.sqrt(np.maximum(values**2 - noise**2, 0.0))
+    return _with_margins(np.maximum(product + scale * ((left * own) @ right), 0.0), rows, columns)
+
+
+def _with_margins(table: Floats, rows: Floats, columns: Floats) -> Floats:
+    """The table scaled to these margins, in place (Sinkhorn, 1964)."""
+    for _ in range(_MARGINS):
+        table *= (rows / np.maximum(table.sum(axis=1), LEAST))[:, None]
+        table *= columns / np.maximum(table.sum(axis=0), LEAST)
+    return table
 
 
 def _with_rest(table: Floats, block: NoisyBlock, rows: float, *, alike: bool) -> Floats:
@@ -373,9 +423,7 @@ def _with_rest(table: Floats, block: NoisyBlock, rows: float, *, alike: bool) ->
     chi_squared = float((rest**2).sum()) / numbers * (rows / block.sigma) ** 2
     part = max(0.0, 1.0 - (1.0 + CHANCE * math.sqrt(2.0 / numbers)) / max(chi_squared, LEAST))
     wanted = np.maximum(now + part * rest, 0.0)
-    for _ in range(_MARGINS):  # what single records hold is known better
-        wanted *= (now.sum(axis=1) / np.maximum(wanted.sum(axis=1), LEAST))[:, None]
-        wanted *= now.sum(axis=0) / np.maximum(wanted.sum(axis=0), LEAST)
+    wanted = _with_margins(wanted, now.sum(axis=1), now.sum(axis=0))  # what single records hold is known better
     moved: Floats = table * (wanted / np.maximum(now, LEAST))[first][:, second]
     return moved
 
@@ -591,7 +639,7 @@ def drawn_records(
     `never` the atom of each column that no record has.
     """
     siblings, after, rows = blocks.siblings, blocks.after, blocks.rows
-    powers = record_powers(mixture, place, blocks.pairs, rows)
+    closeness = record_closeness(mixture, place, blocks.pairs, rows)
     mixture = without(mixture, place, never)
     law = None
     if siblings:
@@ -601,7 +649,7 @@ def drawn_records(
     components = drawn_components(mixture, place, above, number, law, generator)
     records = _atoms(mixture, place, components, np.repeat(number, number), generator)
     wanted = None if law is None else expected_siblings(law, mixture, place, siblings, after, rows)
-    return _placed(records, mixture, place, above, number, wanted, powers, generator)
+    return _placed(records, mixture, place, above, number, wanted, closeness, generator)
 
 
 def without(mixture: Mixture, place: Place, never: Sequence[int | None]) -> Mixture:
@@ -648,7 +696,7 @@ def _placed(
     above: Integers,
     number: Integers,
     siblings: Floats | None,
-    powers: Mapping[tuple[int, int], float],
+    closeness: Mapping[tuple[int, int], Closeness],
     generator: np.random.Generator,
 ) -> Integers:
     """The same records, some of them with other parents; `siblings` are shares of all persons, (C, C)."""
@@ -662,8 +710,8 @@ def _placed(
     weights = mixture.weights * _having_records(mixture, place, number)
     parents = persons * (p * (weights / weights.sum())[:, None]).T @ q
     theirs, own = _parts(mixture, place.before), _parts(mixture, place.columns)
-    for (one, other), power in powers.items():
-        parents[theirs[one], own[other]] = to_power(parents[theirs[one], own[other]], power)
+    for (one, other), close in closeness.items():
+        parents[theirs[one], own[other]] = close.of(parents[theirs[one], own[other]])
     expected = Expected(parents=parents, siblings=None if siblings is None else len(number) * siblings)
     moving = Moving(_cells(mixture, place.columns, records), _cells(mixture, place.before, above), number, expected)
     for _ in range(max(1, min(SWEEPS, WORK // (len(number) * q.shape[1] ** 2)))):
