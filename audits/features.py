@@ -54,7 +54,7 @@ def of_map(feature_map: FeatureMap) -> Run:
 
 def _unclipped(rows: Any) -> Any:
     """What `STEEP` has before its clip, in the same integers."""
-    return np.rint(STEEP.unclipped(rows) / STEEP.step).astype(np.int64)
+    return np.rint(STEEP.evaluate_unclipped(rows) / STEEP.step).astype(np.int64)
 
 
 def _unscaled(rows: Any) -> Any:

@@ -201,7 +201,7 @@ def _in_a_dictionary(made: Release) -> bytes:
 
 def _in_padding(made: Release) -> bytes:
     """The last eight of the numbers that are packed together are filled up: with ones in place of zeros."""
-    plain = data_parquet._packed
+    plain = data_parquet._pack
 
     def filled(numbers: Any, width: int) -> bytes:
         whole = np.concatenate([numbers, np.ones(-len(numbers) % 8, np.int64)])
@@ -222,7 +222,7 @@ def _in_an_order(made: Release) -> bytes:
         count = len(coded.dictionary)
         turned = count - 1 - coded.indices.to_numpy().astype(np.int64)
         width = max(1, (count - 1).bit_length())
-        return coded.dictionary.take(pa.array(range(count)[::-1])), bytes([width]) + data_parquet._packed(turned, width)
+        return coded.dictionary.take(pa.array(range(count)[::-1])), bytes([width]) + data_parquet._pack(turned, width)
 
     return _rewritten(made, _dictionary=_dictionary)
 

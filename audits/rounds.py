@@ -15,7 +15,7 @@ from audits.twins import BulkNoise
 from kernelease.arrays import Rows
 from kernelease.exact.rows import ExactEmbedding
 from kernelease.features import Nystrom
-from kernelease.features.nystrom import extended
+from kernelease.features.nystrom import extend
 from kernelease.kernels import Gaussian
 from kernelease.ledgers import MemoryLedger
 from kernelease.privacy import NoiseSource, PrivacyFilter
@@ -31,7 +31,7 @@ Extending: TypeAlias = Callable[[Nystrom, Rows], Nystrom]
 
 def orthogonal(basis: Nystrom, points: Rows) -> Nystrom:
     """What the product does."""
-    return extended(basis, points, most=len(points))
+    return extend(basis, points, most=len(points))
 
 
 def as_they_are(basis: Nystrom, points: Rows) -> Nystrom:

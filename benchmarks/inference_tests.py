@@ -104,8 +104,8 @@ def released(table: pa.Table, schema: Schema, generator: Generator, epsilon: flo
         method=ke.Interactions(triples=0),
         noise=ke.SeededNoise(_seed(generator)),
     )
-    assert found.laid.schema is not None  # of a table
-    return found.measured, found.laid.schema
+    assert found.laid_domain.schema is not None  # of a table
+    return found.measured, found.laid_domain.schema
 
 
 def column_law(generator: Generator, *, epsilon: float, moved: float, rows: int = ROWS) -> float:

@@ -54,7 +54,7 @@ def _digest(content: bytes) -> str:
 
 
 def _told(release: ke.Release) -> str:
-    recorded = release.measurements.measured.recorded
+    recorded = release.measurements.measured.replay
     numbers = repr([[int(number) for number in vector.integers] for vector in recorded.vectors] + [recorded.picks])
     rows = io.BytesIO()
     with pa.ipc.new_stream(rows, release.table.schema) as stream:

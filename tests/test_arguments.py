@@ -12,7 +12,7 @@ from rich.console import Console
 import kernelease as ke
 from kernelease.arguments import Order, privacy_of, schema_of
 from kernelease.errors import KerneleaseError, LedgerError
-from kernelease.progress import SILENT, shown
+from kernelease.progress import SILENT, show_progress
 from tests.cli.conftest import SCHEMA, people
 
 PAIR = (2.0, 1e-6)
@@ -110,19 +110,22 @@ def test_a_draft_is_of_one_thing(given):
 
 def test_bars_only_where_somebody_watches():
     with open(os.devnull, "w", encoding="utf-8") as nowhere:
-        with shown(console=Console(file=nowhere, force_terminal=True)) as progress:
+        with show_progress(console=Console(file=nowhere, force_terminal=True)) as progress:
             assert progress is not SILENT
             progress.step()  # before any stage: nothing to advance
             progress.stage("a", 2)
             progress.step()
             progress.expect({"b": 3.0})
             progress.stage("b")
-        with shown(console=Console(file=nowhere, force_terminal=False)) as progress:
+        with show_progress(console=Console(file=nowhere, force_terminal=False)) as progress:
             assert progress is SILENT
-        with shown(SILENT, console=Console(file=nowhere, force_terminal=True)) as progress:
+        with show_progress(SILENT, console=Console(file=nowhere, force_terminal=True)) as progress:
             assert progress is SILENT
 
 
 def test_a_progress_that_can_not_be_told_is_refused_before_anything_is_spent():
-    with pytest.raises(ke.errors.ParameterError, match="must have the methods expect, stage and step"), shown("loud"):
+    with (
+        pytest.raises(ke.errors.ParameterError, match="must have the methods expect, stage and step"),
+        show_progress("loud"),
+    ):
         pass

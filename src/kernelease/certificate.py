@@ -24,7 +24,7 @@ from kernelease.privacy.accounting import Loss, Privacy, Step
 from kernelease.privacy.calibration import Calibration
 from kernelease.privacy.ledger import Receipt
 from kernelease.privacy.sensitivity import Neighbours
-from kernelease.progress import SILENT, Progress, shown
+from kernelease.progress import SILENT, Progress, show_progress
 from kernelease.seeds import PublicSeed
 from kernelease.table.domain import Domain
 from kernelease.table.schema import Schema
@@ -32,15 +32,15 @@ from kernelease.table.schema import Schema
 # ---- An object's settings in one line of text.
 
 
-def described(value: Any) -> str:
+def describe(value: Any) -> str:
     """A dataclass as Python would write it, without what is as by default; an array by its shape and a digest.
 
     Two objects that differ in any setting differ in their line.
 
     >>> from kernelease.fit import NormalPoints
-    >>> described(NormalPoints(dimension=2, scale=5.0))
+    >>> describe(NormalPoints(dimension=2, scale=5.0))
     'NormalPoints(dimension=2, scale=5.0)'
-    >>> described(np.zeros((2, 3)))
+    >>> describe(np.zeros((2, 3)))
     'array(2 x 3, 23b29d1122e2a9a0)'
     """
     if isinstance(value, np.ndarray):
@@ -51,7 +51,7 @@ def described(value: Any) -> str:
     if not dataclasses.is_dataclass(value) or isinstance(value, type):
         return repr(value)
     parts = [(field, getattr(value, field.name)) for field in dataclasses.fields(value) if field.init]
-    changed = [f"{field.name}={described(part)}" for field, part in parts if not _as_by_default(field, part)]
+    changed = [f"{field.name}={describe(part)}" for field, part in parts if not _as_by_default(field, part)]
     return f"{type(value).__name__}({', '.join(changed)})"
 
 
@@ -154,7 +154,7 @@ class Certificate(Kind):
             calibration=Calibration.ANALYTIC if privacy.pure else privacy.calibration,  # of Gaussian noise alone
             mu=receipt.charge.loss.mu,
             method=type(method).__name__,
-            settings=described(method),
+            settings=describe(method),
             kernel=domain.kernel_name if method.uses_kernel else None,
             unit=domain.protected,
             domain=domain.provenance,
@@ -288,10 +288,10 @@ class Measurements:
     @property
     def notices(self) -> tuple[str, ...]:
         """What a release of these numbers can't show, in sentences that follow from them and from what is declared."""
-        return self.method.notices(self.measured, self.laid.schema, self.certificate.asked)
+        return self.method.notices(self.measured, self.laid_domain.schema, self.certificate.asked)
 
     @property
-    def laid(self) -> Domain:
+    def laid_domain(self) -> Domain:
         """What rows are, with columns as they were laid by what was measured."""
         return self.measured.domain_of(self.domain)
 
@@ -318,7 +318,7 @@ class Measurements:
             seed=PublicSeed(self.certificate.seed if seed is None else seed),
             rows=rows,
         )
-        with shown(progress) as watching:
+        with show_progress(progress) as watching:
             return fit_release(self, settings, watching)
 
 
@@ -382,7 +382,7 @@ def fit_rows(measurements: Measurements, settings: FitSettings, progress: Progre
     progress.stage("drawing rows")
     return Contents(
         measurements=measurements,
-        rows=result.table(measurements.laid, settings.rows, settings.seed.generator("rows")),
+        rows=result.table(measurements.laid_domain, settings.rows, settings.seed.generator("rows")),
         settings=settings,
         solution=result if isinstance(result, Solution) else None,
     )

@@ -379,7 +379,7 @@ def check_solver(
     solver.check(noisy.feature_map, source)
     for share in (1.0, 0.5):
         target = share * noisy.mean
-        solution = _solved(solver, noisy, target, source)
+        solution = _solve_twice(solver, noisy, target, source)
         _check_form(solution, noisy, source)
         _check_distance(solution, noisy, target, tolerance)
         if constraint is not None:
@@ -387,7 +387,7 @@ def check_solver(
         _check_outcome(solution, noisy, target, constraint, tolerance)
 
 
-def _solved(solver: PointSolver, noisy: NoisyEmbedding, target: Floats, source: PointSource) -> Solution:
+def _solve_twice(solver: PointSolver, noisy: NoisyEmbedding, target: Floats, source: PointSource) -> Solution:
     """The solution, the second time."""
     given, total = target.copy(), noisy.measurement.integers.copy()
     first, second = (solver.solve(noisy, given, source, PublicSeed(1)) for _ in range(2))
@@ -472,7 +472,7 @@ def check_source(source: Source, expected: pa.Table) -> None:
     _check_missing_column(source)
     names = expected.column_names
     for columns in (names, names[::-1], names, *([name] for name in names)):
-        found = _rows(_checked(source, columns), expected.schema, columns)
+        found = _rows(_check_batches(source, columns), expected.schema, columns)
         _require(found == _rows([expected], expected.schema, columns), f"the cells of {columns} must be right", source)
 
 
@@ -501,7 +501,7 @@ def _raises(kind: type[Exception], call: Callable[[Any], object], argument: obje
     return False
 
 
-def _checked(source: Source, columns: Sequence[str]) -> Iterable[pa.RecordBatch]:
+def _check_batches(source: Source, columns: Sequence[str]) -> Iterable[pa.RecordBatch]:
     for batch in source.batches(columns):
         _require(batch.column_names == list(columns), "a batch must have the columns asked for, in that order", source)
         bound = min(source.batch_rows, LARGEST_BATCH)
@@ -517,7 +517,7 @@ def _rows(parts: Iterable[Any], schema: pa.Schema, columns: Sequence[str]) -> Co
     rows: Counter[tuple[object, ...]] = Counter()
     for part in parts:
         cells = [
-            [said for array in _chunks(part.column(name)) for said in _said(array, schema.field(name).type)]
+            [said for array in _chunks(part.column(name)) for said in _values_of(array, schema.field(name).type)]
             for name in columns
         ]
         rows.update(zip(*cells, strict=True))
@@ -528,12 +528,12 @@ def _chunks(column: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
     return column.chunks if isinstance(column, pa.ChunkedArray) else [column]
 
 
-def _said(array: pa.Array, kind: pa.DataType) -> list[object]:
+def _values_of(array: pa.Array, kind: pa.DataType) -> list[object]:
     """What each cell says when it is read as a value of this type; None for NULL."""
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     if isinstance(kind, pa.DictionaryType):
-        return _said(array, kind.value_type)
+        return _values_of(array, kind.value_type)
     if is_instant(array.type):
         unit = DAY if pa.types.is_date(kind) else MICROSECOND
         ticks = read_instants(array, unit, -_FAR, _FAR)[0].tolist()
@@ -568,8 +568,8 @@ def check_block(block: Block) -> None:
     """Raise an `AssertionError` that says which claim of a block of counts or sums fails: try it with few atoms.
 
     A row of any atoms, and any two that are exchanged, move its integers no farther than it says. What is left of
-    counts without noise is what it says of the table (`seen`), of which `spread` is the transpose; views without noise
-    agree with the counts that they are of.
+    counts without noise is what it says of the table (`numbers_in`), of which `spread` is the transpose; views without
+    noise agree with the counts that they are of.
 
     >>> from kernelease.measured.counts import Counts
     >>> check_block(Counts(columns=(0, 1), groups=(np.arange(2), np.arange(3)), share=0.1))
@@ -611,27 +611,29 @@ def _every_cell(block: Block) -> list[BigIntegers]:
 
 def _check_seen(block: Block, table: Integers) -> None:
     counts, exact = table.astype(np.float64), np.asarray(block.exact(table.astype(object)), dtype=np.float64)
-    seen = block.seen(counts)
+    seen = block.numbers_in(counts)
     _require(_near(block.values(exact.reshape(block.shape) / block.whole), seen), "seen must be what values are.")
     asked = np.random.default_rng(1).normal(size=block.shape)
     _require(_near(np.vdot(seen, asked), np.vdot(counts, block.spread(asked))), "spread must be the transpose of seen.")
     _require(block.adds_up == _near(seen.sum(), counts.sum()), "adds_up must say whether it adds up to all rows.")
     margins = [counts.sum(axis=tuple(j for j in range(counts.ndim) if j != i)) for i in range(counts.ndim)]
     whole = block.complete(seen, margins, float(counts.sum())) if margins else counts
-    _require(whole.shape == block.grid and _near(block.seen(whole), seen), "complete must keep what is seen.")
+    _require(whole.shape == block.grid and _near(block.numbers_in(whole), seen), "complete must keep what is seen.")
 
 
 def _check_views(block: Block, counts: Floats) -> None:
     if not block.tells(block.columns) or not block.columns:
         return
-    view = block.view(block.seen(counts), 2.0, block.columns, block.groups)
+    view = block.view(block.numbers_in(counts), 2.0, block.columns, block.groups)
     told = np.zeros(counts.size)
     for term in view.terms:
         told += (term.weights * np.bincount(term.index, counts.ravel(), minlength=len(term.weights)))[term.index]
-    _require(_near(view.weighted, told), "a view without noise must agree with the counts.")
+    _require(_near(view.by_precision, told), "a view without noise must agree with the counts.")
     multipliers = np.random.default_rng(2).normal(size=counts.size)
     weights = block.coefficients(2.0, block.columns, block.groups, multipliers)
-    _require(_near(weights @ block.seen(counts).ravel(), multipliers @ told), "coefficients must be those of the view.")
+    _require(
+        _near(weights @ block.numbers_in(counts).ravel(), multipliers @ told), "coefficients must be those of the view."
+    )
 
 
 def _near(one: Any, other: Any) -> bool:

@@ -33,7 +33,7 @@ def on_device(data: object) -> bool:
 def as_device_rows(data: Any) -> Any:
     """A float64 CuPy array (n, d) of what lives on the GPU already (no copy where it is one), or of a host array."""
     xp = cupy()
-    with translated():
+    with translate_failures():
         array = xp.from_dlpack(data) if on_device(data) else xp.asarray(data)
         if array.ndim != 2 or array.shape[1] == 0:
             raise ParameterError(
@@ -43,7 +43,7 @@ def as_device_rows(data: Any) -> Any:
 
 
 @contextmanager
-def translated() -> Iterator[None]:
+def translate_failures() -> Iterator[None]:
     """The GPU's own failures as errors that say what to do. None of them depends on what a row holds."""
     xp = cupy()
     try:

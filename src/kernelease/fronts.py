@@ -23,7 +23,7 @@ def front_door(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
     >>> look_up("Loss").__module__, "Loss" in offered
     ('kernelease.privacy.accounting', True)
     """
-    home_of = _listed(package)
+    home_of = _names_in(package)
 
     def hint(name: str) -> str:
         """Where a name is that a package inside offers, or which one was meant.
@@ -51,7 +51,7 @@ def front_door(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
     return look_up, lambda: sorted(home_of), sorted(home_of)
 
 
-def _listed(package: str) -> dict[str, str]:
+def _names_in(package: str) -> dict[str, str]:
     """The names in a package's stub, each with the module that it is imported from: the package, where it is one."""
     stub = ast.parse(pkgutil.get_data(package, "__init__.pyi") or b"")
     imports = [line for line in stub.body if isinstance(line, ast.ImportFrom)]

@@ -413,7 +413,7 @@ def _read_ledger(connection: sqlite3.Connection, path: Path, patience: float) ->
         subject = Subject(dataset=dataset, unit=unit)
         _text("identity", identity)
         return LedgerFile(
-            path=path, identity=identity, dataset=subject.dataset, cap=_asked(*cap), unit=unit, patience=patience
+            path=path, identity=identity, dataset=subject.dataset, cap=_privacy_of(*cap), unit=unit, patience=patience
         )
     except (ValueError, TypeError) as error:
         raise LedgerError(f"The ledger {path} is damaged: its cap can't be read.") from error
@@ -437,13 +437,13 @@ def _read_entries(connection: sqlite3.Connection, ledger: LedgerFile) -> list[Re
 def _charge(purpose: str, dataset: str | None, unit: str | None, *numbers: Any) -> Charge:
     return Charge(
         loss=Loss(**dict(zip(_AMOUNTS, numbers[len(_ASKED) :], strict=True))),
-        asked=_asked(*numbers[: len(_ASKED)]),
+        asked=_privacy_of(*numbers[: len(_ASKED)]),
         subject=Subject(dataset=dataset, unit=unit),
         purpose=purpose,
     )
 
 
-def _asked(neighbours: str, epsilon: float, delta: float, calibration: str) -> Privacy:
+def _privacy_of(neighbours: str, epsilon: float, delta: float, calibration: str) -> Privacy:
     return Privacy(
         epsilon=epsilon, delta=delta, neighbours=Neighbours(neighbours), calibration=Calibration(calibration)
     )
@@ -505,7 +505,7 @@ class NewLedger:
     def charge(self, charge: Charge) -> Receipt:
         """Make the file, or open the one that another process has made meanwhile; then enter the charge."""
         if os.path.lexists(self.path):
-            return _opened(self.path, self.subject).charge(charge)
+            return _open(self.path, self.subject).charge(charge)
         subject = self.subject
         return LedgerFile.create(self.path, dataset=subject.dataset, cap=self.cap, unit=subject.unit).charge(charge)
 
@@ -530,7 +530,7 @@ def open_ledger(path: str | Path, *, subject: Subject, promised: Privacy, cap: P
     """
     wanted = None if cap is None else replace(cap, neighbours=promised.relation)
     if os.path.lexists(path):
-        ledger = _opened(Path(path), subject)
+        ledger = _open(Path(path), subject)
         if wanted not in (None, ledger.cap):
             raise LedgerError(
                 f"The ledger {path} has its cap already, epsilon = {ledger.cap.epsilon:g}, delta = "
@@ -559,7 +559,7 @@ def _no_ledger(path: str | Path, subject: Subject, promised: Privacy) -> str:
     )
 
 
-def _opened(path: Path, subject: Subject) -> LedgerFile:
+def _open(path: Path, subject: Subject) -> LedgerFile:
     ledger = LedgerFile.open(path)
     ledger.check_subject(subject)
     return ledger

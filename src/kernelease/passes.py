@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from kernelease.arrays import Integers
 from kernelease.errors import CapacityError
 from kernelease.machine import workers
-from kernelease.measured.blocks import Block, refined
+from kernelease.measured.blocks import Block, refine
 from kernelease.measured.sums import Program
 from kernelease.privacy.sensitivity import Private
 from kernelease.table.columns.column import MOST_ATOMS, Codes
@@ -121,7 +121,9 @@ class Layout:
         """The layout for some blocks of a table whose columns have so many atoms."""
         views = _views(blocks, sizes)
         lengths = tuple(int(view.max()) + 1 for view in views)
-        return cls(views=views, lengths=lengths, groups=cover(lengths, frozenset(_set(block) for block in blocks)))
+        return cls(
+            views=views, lengths=lengths, groups=cover(lengths, frozenset(_columns_of(block) for block in blocks))
+        )
 
     def cells(self, group: tuple[int, ...]) -> tuple[int, ...]:
         """The shape of a group's table."""
@@ -133,7 +135,7 @@ class Layout:
         return tuple(itertools.accumulate((math.prod(self.cells(group)) for group in self.groups), initial=0))
 
 
-def _set(block: Block) -> tuple[int, ...]:
+def _columns_of(block: Block) -> tuple[int, ...]:
     return tuple(sorted(block.columns))
 
 
@@ -147,7 +149,7 @@ def _views(blocks: Sequence[Block], sizes: tuple[int, ...]) -> tuple[Codes, ...]
     for column, size in enumerate(sizes):
         distinct = {id(group): group for group in given.get(column, [np.arange(size)])}
         groups = list({group.tobytes(): group for group in distinct.values()}.values())
-        apart = np.arange(size) if size <= MOST_ATOMS else refined(groups)
+        apart = np.arange(size) if size <= MOST_ATOMS else refine(groups)
         views.append((groups[0] if len(groups) == 1 else apart).astype(np.int32))
     return tuple(views)
 
@@ -170,7 +172,7 @@ class Weighing:
     @classmethod
     def of(cls, blocks: Sequence[Block]) -> "Weighing":
         """The distinct numbers and cells of some blocks."""
-        program = Program.of([number for block in blocks for number in block.added])
+        program = Program.of([number for block in blocks for number in block.addends])
         order: dict[Any, int] = {}
         cells, places, wanted = [], [], iter(program.wanted)
         for block in blocks:
@@ -179,10 +181,10 @@ class Weighing:
             if key not in order:
                 cells.append(groupings)
                 order[key] = len(order)
-            places.append((order[key], tuple(itertools.islice(wanted, len(block.added)))))
+            places.append((order[key], tuple(itertools.islice(wanted, len(block.addends)))))
         return cls(program=program, cells=tuple(cells), places=tuple(places))
 
-    def wanted(self) -> list[list[int]]:
+    def wanted_steps(self) -> list[list[int]]:
         """For each of the cells, the steps to the numbers that are summed in them."""
         each = range(len(self.cells))
         return [sorted({step for cell, steps in self.places if cell == own for step in steps}) for own in each]
@@ -426,7 +428,7 @@ class EncodedRows(Private):
         deque(self._each([*parts], threads), maxlen=0)
         return parts
 
-    def recoded(
+    def recode(
         self, columns: Sequence[int | tuple[NarrowColumn, int]], sizes: tuple[int, ...], *, fine: tuple[int, ...]
     ) -> "EncodedRows":
         """The same rows in other columns: the codes at a place, or codes that a column makes of the numbers at one."""

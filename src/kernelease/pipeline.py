@@ -42,7 +42,7 @@ from kernelease.noises import SeededNoise
 from kernelease.privacy.accounting import Privacy
 from kernelease.privacy.noise import SystemNoise
 from kernelease.privacy.sensitivity import Neighbours, Subject
-from kernelease.progress import Progress, shown
+from kernelease.progress import Progress, show_progress
 from kernelease.relational.domain_of_tables import TablesDomain
 from kernelease.relational.schema_of_tables import Tables
 from kernelease.seeds import PublicSeed
@@ -181,7 +181,7 @@ def release(data: Any, order: Order) -> Any:
     request = _check(data, order)
     _check_rows(order.rows, request.method)
     fitting = _quick(request.method) if order.fast else request.method
-    with request.books.told_if_spent(bought), shown(order.progress) as watching:
+    with request.books.told_if_spent(bought), show_progress(order.progress) as watching:
         made = request.keep(watching).fit(method=fitting, rows=order.rows, progress=watching)
         bought.complete(contents_of(made))
         return made
@@ -198,7 +198,7 @@ def measure(data: Any, order: Order) -> Measurements:
         raise ParameterError("measure: makes no rows. Leave out rows and fast, or give rows to the fit afterwards.")
     bought = Bought(order.out, key=order.key, overwrite=order.overwrite)
     request = _check(data, order)
-    with request.books.told_if_spent(bought), shown(order.progress) as watching:
+    with request.books.told_if_spent(bought), show_progress(order.progress) as watching:
         return request.keep(watching)
 
 
@@ -238,7 +238,7 @@ def _check(data: Any, order: Order) -> _Request:
         return _check_tables(data, order, declared)
     labels, kernel = _labels_of(order.labels, order.classes, order.public), order.kernel
     if labels is not None:
-        data, kernel, method = labels.joined(data, declared, kernel, method)
+        data, kernel, method = labels.join(data, declared, kernel, method)
     domain, public = _domain(declared, kernel), PublicSeed(seed)
     promised = promise.under(promise.relation if declared is None else Neighbours(declared.neighbours))
     subject = _subject(declared, order.dataset)
@@ -374,7 +374,7 @@ def _promises(schema: Schema, method: Interactions, expected: Plan, like: pa.Tab
         return rehearsals
 
     if like is not None:
-        shapes = [rehearse_on(lambda seed: _drawn(like, alone, size, seed))]
+        shapes = [rehearse_on(lambda seed: _draw(like, alone, size, seed))]
     else:
         rare = _rare(alone, method.analyses)
         shapes = [rehearse_on(functools.partial(_of_nobody, alone, size, shape=shape, rare=rare)) for shape in Shape]
@@ -458,7 +458,7 @@ def _of_nobody(schema: Schema, size: int, seed: int, *, shape: Shape, rare: froz
     return rows.take(pa.array(np.resize(np.flatnonzero(lawful), size)))
 
 
-def _drawn(public: pa.Table, schema: Schema, size: int, seed: int) -> pa.Table:
+def _draw(public: pa.Table, schema: Schema, size: int, seed: int) -> pa.Table:
     """Rows of a public table; with replacement, where it has too few."""
     schema.check_source(public.schema.names)
     if public.num_rows == 0:
@@ -487,7 +487,7 @@ def weighting(public: Any, *, schema: Schema, published: bool = False, seed: int
 
 def _row_by_row(schema: Schema) -> Schema:
     """The schema of a public table: each row for itself, columns by the names of the release."""
-    columns = tuple(column.released for column in schema)
+    columns = tuple(column.as_released for column in schema)
     alone: dict[str, Any] = {"unit": None, "max_rows_per_unit": None, "rows_without_unit": "drop", "source": Written()}
     return dataclasses.replace(schema, columns=columns, **alone)
 
@@ -500,7 +500,7 @@ def rehearse(
     The noise comes from a seed, and the release is thrown away.
     """
     encoder = Encoder(schema)
-    sample, noise = _drawn(public, schema, rows, seed), SeededNoise(seed)
+    sample, noise = _draw(public, schema, rows, seed), SeededNoise(seed)
     result = release(sample, schema=_row_by_row(schema), privacy=privacy, seed=seed, noise=noise, progress=progress)
     return marginal_errors(encoder.encode(sample), encoder.encode(result.rows), schema.sizes)
 
@@ -522,7 +522,7 @@ class _Labels:
     classes: tuple[Hashable, ...]
     public: tuple[Any, Any] | None
 
-    def joined(
+    def join(
         self, data: Any, schema: Schema | None, kernel: Kernel | None, method: Method | None
     ) -> tuple[Rows, Kernel, Method | None]:
         """Vectors beside the places of their classes, the kernel of such rows, and the method if public rows ask."""

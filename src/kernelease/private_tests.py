@@ -161,7 +161,7 @@ class PairStatistic(ABC):
     def unit(self, rows: int) -> float:
         """What one integer is worth."""
 
-    def suited(self, rows: int, epsilon: float, level: float) -> "PairStatistic":
+    def best_suited(self, rows: int, epsilon: float, level: float) -> "PairStatistic":
         """What finds the same with less noise, if anything does: by public numbers alone."""
         return self
 
@@ -211,7 +211,7 @@ class KernelCovariance(PairStatistic):
     def unit(self, rows: int) -> float:
         return 1.0 / (rows * STEPS) ** 2
 
-    def suited(self, rows: int, epsilon: float, level: float) -> PairStatistic:
+    def best_suited(self, rows: int, epsilon: float, level: float) -> PairStatistic:
         """By pairs of rows where the critical value of the noise is above what even rows have by chance, n^(3/2)·√(st).
 
         s and t are the variances of features where every atom is as frequent.
@@ -539,7 +539,7 @@ def private_independence_test(
     request = _Request.of(declared, privacy, level=level, draws=draws, seed=seed, ledger=ledger, noise=noise)
     parts, codes = pair_statistics(declared.columns, chosen), _codes(data, declared)
     if len(parts) == 1:
-        parts = [parts[0].suited(len(codes), request.privacy.epsilon, level)]
+        parts = [parts[0].best_suited(len(codes), request.privacy.epsilon, level)]
     statistics = PermutedStatistics.of_pairs(codes, parts, draws=draws, generator=request.generator())
     return request.answer(statistics, f"{first} and {second} are independent of each other", "each row")
 
@@ -610,7 +610,7 @@ class _Request:
                 entry=books.receipt.number if self.given else None,
                 private=measured.private,
             )
-            bought.answered(test.words)
+            bought.note_answer(test.words)
         return test
 
 

@@ -80,15 +80,15 @@ class Repeated:
     def expect(self, stages: Mapping[str, float]) -> None:
         """The same stages in this one and in all that follow."""
         numbers = range(self._number, self._count + 1)
-        self._whole.expect({self._said(number, name): stages[name] for number in numbers for name in stages})
+        self._whole.expect({self._label(number, name): stages[name] for number in numbers for name in stages})
 
     def stage(self, name: str, steps: int | None = None) -> None:
-        self._whole.stage(self._said(self._number, name), steps)
+        self._whole.stage(self._label(self._number, name), steps)
 
     def step(self) -> None:
         self._whole.step()
 
-    def _said(self, number: int, name: str) -> str:
+    def _label(self, number: int, name: str) -> str:
         return f"{self._name} {number} of {self._count}: {name}"
 
 
@@ -224,7 +224,7 @@ _WIDTH = 30  # characters of the bar: with the name of the longest stage it fits
 
 
 @contextmanager
-def shown(progress: Progress | None = None, *, console: Console | None = None) -> Iterator[Progress]:
+def show_progress(progress: Progress | None = None, *, console: Console | None = None) -> Iterator[Progress]:
     """The progress that was given; None: a bar on stderr where somebody may be watching, else silence.
 
     The bar is gone when it ends, so that what is said then stays on the screen. What can't be told of stages is refused

@@ -6,7 +6,7 @@ import pytest
 from kernelease.analysis.agreement import agreement
 from kernelease.analysis.averages import average, mean
 from kernelease.analysis.quantile import shares
-from kernelease.analysis.regression import judged, regression
+from kernelease.analysis.regression import judge, regression
 from kernelease.analysis.spread import standard_deviation
 from kernelease.errors import ParameterError
 from tests.analysis.tables import people, simple
@@ -66,7 +66,7 @@ def test_a_histogram_adds_up():
 def test_a_coefficient_that_is_not_known_at_all_says_little():
     formula = "hours ~ age + sex"
     clear, vague = (beside(TABLE, sigma) for sigma in (1.0, 60.0))
-    assert not judged(clear, regression(clear, formula))["age"].says_little
-    assert judged(vague, regression(vague, formula))["age"].says_little
+    assert not judge(clear, regression(clear, formula))["age"].says_little
+    assert judge(vague, regression(vague, formula))["age"].says_little
     bare = simple(TABLE, 1.0)
-    assert judged(bare, regression(bare, formula))["age"].possible == (-np.inf, np.inf)
+    assert judge(bare, regression(bare, formula))["age"].possible == (-np.inf, np.inf)

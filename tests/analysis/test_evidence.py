@@ -21,11 +21,11 @@ PRIVACY = ke.Privacy(epsilon=2.0, delta=1e-6)
 def test_each_column_and_pair_is_there():
     found = answers(simple(TABLE, 10.0, sets=[(0,), (1,), (2,), (3,), (4,), (0, 1)]))
     assert len(found.items) == 5 + 10
-    assert found["age"].measured
+    assert found["age"].is_measured
     assert found["age"].cells == 48
     assert found["age"].noise == pytest.approx(math.sqrt(200 / 3 * 47 / 48))  # its pair and the number of rows help
-    assert found["sex", "age"].measured
-    assert not found["age", "kids"].measured
+    assert found["sex", "age"].is_measured
+    assert not found["age", "kids"].is_measured
     assert found["age", "kids"].share(ROWS) is None
     assert "not measured" in str(found)
     assert "<td>age × kids</td>" in found._repr_html_()

@@ -120,7 +120,7 @@ def test_quantiles_of_dates_are_dates():
     assert str(found).startswith("2020-0")
     assert abs((found.calendar.moment(found.value) - datetime.date(2020, 7, 1)).days) < 10
     assert "95 % interval: 2020-" in found.summary()
-    assert Calendar.DATE.told(np.inf) == "no limit"
+    assert Calendar.DATE.text_of(np.inf) == "no limit"
 
 
 def test_an_estimate_says_why_it_says_little():

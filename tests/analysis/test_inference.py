@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from kernelease.analysis.estimate import Estimate
-from kernelease.analysis.inference import NormalLimits, TestResult, clipped, critical_value
+from kernelease.analysis.inference import NormalLimits, TestResult, clip_interval, critical_value
 from kernelease.errors import ParameterError
 
 
@@ -31,7 +31,7 @@ def test_an_estimate_beyond_what_is_possible_keeps_its_length():
     low, high = limits.at(0.95)
     assert low == 0.0
     assert high == pytest.approx(0.098, abs=1e-3)  # as if the estimate had been 0
-    assert clipped((0.0, 1.0), (1.2, 1.4)) == pytest.approx((0.9, 1.0))
+    assert clip_interval((0.0, 1.0), (1.2, 1.4)) == pytest.approx((0.9, 1.0))
 
 
 def test_words():

@@ -144,9 +144,9 @@ def test_wide_cells_are_left_out_where_noise_is_large() -> None:
         found = moments.beside(0, wage, 3)
         assert found is not None
         told.append(found[1])
-    assert not told[0].told.all()
-    assert told[0].half[~told[0].told].min() > told[0].widest
-    assert np.mean(told[1].told) > np.mean(told[0].told)
+    assert not told[0].told_cells.all()
+    assert told[0].half[~told[0].told_cells].min() > told[0].widest
+    assert np.mean(told[1].told_cells) > np.mean(told[0].told_cells)
     groups = [mean(evidence(seed, 1.0), "wage", where="sex == 'F'") for seed in range(4)]
     inside = [group.parts.inside for group in groups if isinstance(group, Estimate)]
     assert max(inside) > 0.05  # 0 where noisy counts find nobody in the wide cells
@@ -222,7 +222,7 @@ def unevenness_of(numbers):
     rows = pa.table({"x": numbers, "y": np.arange(len(numbers)) % 2 == 0})
     found = ke.measure(rows, schema=UNEVEN, privacy=(50.0, 1e-6), noise=ke.SeededNoise(0))
     shares = np.full(len(numbers), 1.0 / len(numbers))
-    laid, target = found.laid.schema, Target.TABLE
+    laid, target = found.laid_domain.schema, Target.TABLE
     evidence = Evidence(schema=laid, measured=found.measured, rows=rows, weights=shares, target=target)
     own = unevenness(evidence, max(evidence.marginals((0,)), key=lambda one: one.size)).own
     return own[own > 0.0]
@@ -241,7 +241,7 @@ def test_offsets_that_are_noise_show_nothing():
     for seed in range(3):
         rows = pa.table(dict(zip("xyz", np.random.default_rng(seed).uniform(0.0, 100.0, (3, 5_000)), strict=True)))
         found = ke.measure(rows, schema=schema, privacy=(1.0, 1e-6), noise=ke.SeededNoise(seed))
-        evidence = Evidence(schema=found.laid.schema, measured=found.measured)
+        evidence = Evidence(schema=found.laid_domain.schema, measured=found.measured)
         assert evidence.moments is not None
         own = unevenness(evidence, max(evidence.marginals((0,)), key=lambda one: one.size)).own
         assert np.count_nonzero(own == 1.0) <= 2
@@ -251,7 +251,7 @@ def measured_alone(numbers, seed, epsilon):
     """What counts without offsets say of one column of numbers, 0 to 100 in 8 cells; noise is seeded."""
     rows = pa.table({"x": numbers, "y": np.arange(len(numbers)) % 2 == 0})
     found = ke.measure(rows, schema=UNEVEN, privacy=(epsilon, 1e-6), noise=ke.SeededNoise(seed))
-    return Evidence(schema=found.laid.schema, measured=dataclasses.replace(found.measured, moments=()))
+    return Evidence(schema=found.laid_domain.schema, measured=dataclasses.replace(found.measured, moments=()))
 
 
 def logarithm(columns):

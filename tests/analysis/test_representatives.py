@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from kernelease.analysis.estimands import parse_condition
-from kernelease.analysis.representatives import representatives, weighted
+from kernelease.analysis.representatives import representatives, weigh_atoms
 from kernelease.table import Schema
 
 SCHEMA = Schema.parse(
@@ -63,7 +63,7 @@ def test_each_is_in_its_own_atom(name, text):
     np.testing.assert_array_equal(column.encode(points.values), points.atoms)
     np.testing.assert_array_equal(np.unique(points.atoms), np.arange(column.size))
     np.testing.assert_array_equal(np.unique(points.atoms[points.weights > 0]), np.arange(column.size))
-    tilted = weighted(points, np.arange(column.size) + 1.0)
+    tilted = weigh_atoms(points, np.arange(column.size) + 1.0)
     np.testing.assert_allclose(np.bincount(tilted.atoms, tilted.weights), np.arange(column.size) + 1.0)
     assert np.all(np.diff(points.atoms) >= 0)
 

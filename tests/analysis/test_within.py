@@ -14,9 +14,17 @@ from kernelease.analysis.estimate import APART, Estimate, Target, deviations
 from kernelease.analysis.evidence import EVERYBODY
 from kernelease.analysis.fitted import Family
 from kernelease.analysis.glm import generalised_regression
-from kernelease.analysis.groups import ALONE, REMARK, Groups, RegressionGroups, doubted, estimated, modelled
+from kernelease.analysis.groups import (
+    ALONE,
+    REMARK,
+    Groups,
+    RegressionGroups,
+    answer_estimate,
+    answer_model,
+    with_doubt,
+)
 from kernelease.analysis.quantile import quantile, survival
-from kernelease.analysis.regression import judged, judged_trend, regression, trend
+from kernelease.analysis.regression import judge, judged_trend, regression, trend
 from kernelease.analysis.spread import correlation, entropy, gini
 from kernelease.errors import ParameterError
 from tests.analysis.tables import evidence_of, exact_blocks, noisy_blocks, people, simple
@@ -105,7 +113,7 @@ def test_intervals_of_a_group_hold(target):
 
 
 def test_groups_and_their_names(evidence):
-    groups = estimated(
+    groups = answer_estimate(
         evidence,
         [("age", "kids")],
         lambda rows: correlation(rows, "age", "kids"),
@@ -116,7 +124,7 @@ def test_groups_and_their_names(evidence):
     assert isinstance(groups, Groups)
     assert list(groups) == ["F", "M"]
     assert groups["F"].about == "correlation of age and kids where age >= 20 for sex F"
-    one = estimated(evidence, [("kids",)], lambda rows: gini(rows, "kids"), what="gini", where="sex == 'F'")
+    one = answer_estimate(evidence, [("kids",)], lambda rows: gini(rows, "kids"), what="gini", where="sex == 'F'")
     assert one.about == "Gini coefficient of kids where sex == 'F'"
 
 
@@ -129,8 +137,8 @@ def test_groups_are_as_coarse_as_the_coarsest_set():
 
 
 def test_models_by_group(evidence):
-    models = modelled(
-        evidence, [("kids", "age")], lambda rows: judged(rows, regression(rows, "kids ~ age")), what="", by="sex"
+    models = answer_model(
+        evidence, [("kids", "age")], lambda rows: judge(rows, regression(rows, "kids ~ age")), what="", by="sex"
     )
     assert isinstance(models, RegressionGroups)
     assert models.names == ("intercept", "age")
@@ -200,7 +208,7 @@ def test_what_is_not_known_of_two_errors_is_said():
     ("ask", "message"),
     [
         (
-            lambda e: estimated(e, [("age", "school")], gini, what="correlation", by="kids"),
+            lambda e: answer_estimate(e, [("age", "school")], gini, what="correlation", by="kids"),
             "correlation: age, school, kids were not measured together, so nothing says .* "
             "Measured together were age, sex, kids. Ask about all rows",
         ),
@@ -208,7 +216,7 @@ def test_what_is_not_known_of_two_errors_is_said():
         (lambda e: regression(within(e, "school == 'some'"), "age ~ sex"), "age: age, school were not measured"),
         (lambda e: regression(within(e, "kids > 1"), "age ~ school"), "age, school, kids were not .* sex, kids. Leave"),
         (lambda e: entropy(simple(TABLE, sets=[(0,)]), "sex"), "'sex' was not counted"),
-        (lambda e: estimated(e, [("age",)], gini, what="gini", by=[]), "different columns"),
+        (lambda e: answer_estimate(e, [("age",)], gini, what="gini", by=[]), "different columns"),
         (lambda e: survival(e, "age", [], probability), "one or several times"),
     ],
 )
@@ -220,14 +228,14 @@ def test_what_was_not_measured_together_is_refused(evidence, ask, message):
 def test_only_pairs(evidence):
     few = simple(TABLE, sets=[(0,), (1,), (2,), (0, 1), (0, 2), (1, 2)])
     with pytest.raises(ParameterError, match=f"Only single columns and pairs were. {ALONE}"):
-        estimated(few, [("age", "school")], gini, what="gini", by="sex")
+        answer_estimate(few, [("age", "school")], gini, what="gini", by="sex")
 
 
 CUT = [(0,), (4,), (0, 4), (1,), (0, 1)]
 
 
 def ask(evidence, text, answer, *columns):
-    return estimated(evidence, [columns], answer, what="it", where=text)
+    return answer_estimate(evidence, [columns], answer, what="it", where=text)
 
 
 @pytest.mark.parametrize("least", [20, 22, 28, 30, 31])
@@ -246,7 +254,7 @@ def test_a_condition_that_cuts_through_a_cell_puts_its_rows_in_doubt(least):
     edge = ask(evidence, "age >= 26", lambda rows: entropy(rows, "kids"), "kids")
     assert spread.interval()[0] <= truth <= spread.interval()[1]
     assert edge.parts.inside == 0.0 < spread.parts.inside < 0.5
-    model = modelled(
+    model = answer_model(
         evidence, [("age", "sex")], lambda rows: regression(rows, "age ~ sex"), what="it", where=f"age >= {least}"
     )["sex[M]"]
     men = np.array(kept.column("sex").to_pylist()) == "M"
@@ -263,9 +271,9 @@ def test_many_rows_in_doubt_are_refused():
 def test_doubt_needs_to_know_where_an_error_comes_from():
     vague = Estimate.normal(0.5, noise=0.1, within=(0.0, 1.0), about="a share")
     with pytest.raises(ParameterError, match="a share: the condition cuts through a cell"):
-        doubted(vague)
+        with_doubt(vague)
     whole = Estimate.normal(0.5, noise=10.0, within=(0.0, 1.0))
-    assert doubted(whole) is whole
+    assert with_doubt(whole) is whole
 
 
 def test_a_round_whose_cells_are_cut_is_left_out():
@@ -273,7 +281,7 @@ def test_a_round_whose_cells_are_cut_is_left_out():
     evidence = evidence_of(noisy([*fine, *coarse], 1e-4, rounds=[0, 0, 0, 1]))
     assert len(evidence.marginals((0, 4))) == 2
     assert len(within(evidence, "age >= 30").marginals((0, 4))) == 1
-    assert not within(evidence, "age >= 30").marginals((0, 4))[0].cut
+    assert not within(evidence, "age >= 30").marginals((0, 4))[0].is_cut
 
 
 def test_survival_by_group(evidence):
@@ -294,13 +302,13 @@ def test_a_slope_on_a_scale_of_its_own_says_little():
     rows = pa.table({name: TABLE.column(name) for name in TABLE.column_names})
     weights = np.full(rows.num_rows, 1.0 / rows.num_rows)
     vague = evidence_of(noisy(BLOCKS, 60.0), rows=rows, weights=weights)
-    wide = judged(vague, regression(vague, "age ~ kids + sex"))
+    wide = judge(vague, regression(vague, "age ~ kids + sex"))
     assert wide["kids"].says_little
     clear = evidence_of(noisy(BLOCKS, 0.1), rows=rows, weights=weights)
-    good = judged(clear, regression(clear, "age ~ kids + sex"))
+    good = judge(clear, regression(clear, "age ~ kids + sex"))
     assert not any(one.says_little for one in good.values())
     slope = judged_trend(clear, trend(clear, "kids", "age"), "kids", "age")
     assert slope.possible[1] == pytest.approx(np.std(numbers(TABLE, "kids")) / np.std(numbers(TABLE, "age")))
     assert judged_trend(simple(TABLE, sets=TOGETHER), slope, "kids", "age") is slope
-    loose = judged(clear, generalised_regression(clear, "kids ~ age * sex", Family.POISSON), Family.POISSON.latent)
+    loose = judge(clear, generalised_regression(clear, "kids ~ age * sex", Family.POISSON), Family.POISSON.latent)
     assert all(math.isfinite(one.possible[1]) for one in loose.values())

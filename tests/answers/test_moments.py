@@ -59,7 +59,7 @@ def _strayed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rounds, "kept", lambda mixture, bounds, compounds: mixture)
+    monkeypatch.setattr(rounds, "keep_within", lambda mixture, bounds, compounds: mixture)
 
 
 @pytest.mark.parametrize("forgets", [False, True])

@@ -205,7 +205,7 @@ def ask(release: Release, by: str | None) -> None:
 def test_a_release_is_read_once(release):
     first, second = (release.ask._among.evidence for _ in range(2))
     assert first is second
-    assert first.tabulated is release.of("population")._among.evidence.tabulated
+    assert first.tabulation is release.of("population")._among.evidence.tabulation
 
 
 def test_another_form_of_a_release_is_read_anew(release):

@@ -184,7 +184,7 @@ def test_every_cell_has_a_place_in_the_table(cells: list[Any], column: list[Any]
     points = np.empty((2, 1), dtype=object)
     points[0, 0], points[1, 0] = cells
     domain = VectorDomain(ke.kernels.Gaussian(lengthscale=1.0))
-    table = domain.weighted(points, np.array([0.25, 0.75]), np.random.default_rng(0))
+    table = domain.table_of_points(points, np.array([0.25, 0.75]), np.random.default_rng(0))
     assert table.column("x0").to_pylist() == column
     assert math.fsum(table.column("weight").to_pylist()) == 1.0
 

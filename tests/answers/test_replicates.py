@@ -103,7 +103,7 @@ def update(release, monkeypatch):
     """The rows that are reweighted, each once, and the equations, solved tightly."""
     monkeypatch.setattr(replicates, "FINE", 1)
     monkeypatch.setattr(replicates, "ACCURATE", 1e-10)
-    few = SimpleNamespace(blocks=release.measurements.measured, schema=release.measurements.laid.schema)
+    few = SimpleNamespace(blocks=release.measurements.measured, schema=release.measurements.laid_domain.schema)
     support = replicates._Support.of(release, few, np.random.default_rng(0))
     return support, replicates._Update(support, few, evidence_of(release, ke.analysis.Target.TABLE))
 
@@ -209,7 +209,7 @@ def test_rows_are_read_as_blocks_measure_them(update):
     kinds = set()
     for part, numbers in zip(update.parts, read, strict=True):
         block = part.noisy.block
-        if block.weighted:
+        if block.ramp_count:
             continue
         cells = [groups[support.codes[:, at]] for at, groups in zip(block.columns, block.groups, strict=True)]
         table = np.zeros(block.grid, dtype=np.int64)

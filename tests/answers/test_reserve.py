@@ -15,7 +15,7 @@ from kernelease.bundle.container import SEALS, read_bundle, write_bundle
 from kernelease.bundle.verify import Finding
 from kernelease.exact.rows import ExactEmbedding
 from kernelease.features import Nystrom
-from kernelease.features.nystrom import extended
+from kernelease.features.nystrom import extend
 from kernelease.ledgers import MemoryLedger
 from kernelease.measured.embeddings import NoisyEmbedding
 from kernelease.privacy import Neighbours, PrivacyFilter, SystemNoise
@@ -25,7 +25,7 @@ KERNEL = ke.kernels.Gaussian(lengthscale=1.0)
 ROWS = np.random.default_rng(0).normal(size=(50, 2))
 POINTS = np.random.default_rng(1).normal(size=(40, 2)) * 2.0
 BASIS = Nystrom.spanning(KERNEL, POINTS[:8], tolerance=1e-2, reserve=0.01)
-WHOLE = extended(BASIS, POINTS[8:], most=10)
+WHOLE = extend(BASIS, POINTS[8:], most=10)
 RELATIONS = pytest.mark.parametrize("neighbours", list(Neighbours))
 
 

@@ -2,13 +2,13 @@
 
 import sys
 
-from kernelease.bundle.data_parquet import _owned
+from kernelease.bundle.data_parquet import _to_buffer
 
 
 def test_bytes_are_copied_into_arrow_s_own_memory() -> None:
     data = bytes(range(256))
     before = sys.getrefcount(data)
-    buffer = _owned(data)
+    buffer = _to_buffer(data)
     assert buffer.to_pybytes() == data
     assert buffer.parent is None
     assert sys.getrefcount(data) == before

@@ -12,10 +12,10 @@ def test_it_gives_the_library_s_numbers(bundle, run):
     assert len(answer["answers"]) == 4 + 6
     for item, expected in zip(answer["answers"], found.items, strict=True):
         assert item["columns"] == list(expected.columns)
-        assert item["measured"] is expected.measured
+        assert item["measured"] is expected.is_measured
         assert item["noise"] == expected.noise
         assert item["smallest_group"] == expected.smallest
-        if expected.measured:
+        if expected.is_measured:
             assert item["smallest_share"] == pytest.approx(expected.smallest / 400)
 
 

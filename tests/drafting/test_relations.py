@@ -284,9 +284,7 @@ def test_every_kind_of_relation_says_what_to_write() -> None:
     )
     assert null.finding().remedy.startswith('null_when = "a is null" in [columns.b]')
     gap = Gap(of="b", minus="a", least=0, most=9, step=1, nullable=False)
-    near = Relation(
-        column="b", words="near a", lines=(("computed", gap.computed, ""),), derived=True, gap=gap
-    ).finding()
+    near = Relation(column="b", words="near a", lines=(("computed", gap.formula, ""),), derived=True, gap=gap).finding()
     assert near.remedy.startswith(
         "computed = 'a + b_minus_a' in [columns.b], and a new column [columns.b_minus_a] with"
     )

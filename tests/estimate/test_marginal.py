@@ -355,8 +355,8 @@ def test_only_a_few_solutions_are_kept():
 def test_a_single_column_can_be_asked_for_in_several_cells():
     noisy = noisy_blocks(exact_blocks(people(ROWS), sets=[(1,), (2,)]), ROWS, 3.0, np.random.default_rng(6))
     counts = tabulation(noisy)
-    whole = counts.aligned((2,), {2: np.arange(noisy.sizes[2])})
+    whole = counts.marginal_in((2,), {2: np.arange(noisy.sizes[2])})
     for cells in (np.minimum(np.arange(noisy.sizes[2]), 1), np.zeros(noisy.sizes[2], dtype=np.int64)):
-        found = counts.aligned((2,), {2: cells})
+        found = counts.marginal_in((2,), {2: cells})
         assert np.array_equal(found.groups[0], cells)
         np.testing.assert_allclose(found.counts, np.bincount(cells, whole.counts), atol=1e-6)

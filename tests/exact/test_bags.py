@@ -98,7 +98,7 @@ def together(*homes):
 
 def blocks_of(tables: Tables):
     """Every column alone, and every pair of columns, siblings included, in atoms."""
-    sizes = tables.counted
+    sizes = tables.counted_sizes
     sets = [(i,) for i in range(len(sizes))] + list(itertools.combinations(range(len(sizes)), 2))
     return [Counts(columns=one, groups=tuple(np.arange(sizes[i]) for i in one), share=0.0) for one in sets]
 
@@ -230,7 +230,7 @@ def test_noise_is_the_same_at_every_depth_and_cap(cap) -> None:
     counts = private_tables(together(*OTHERS, EXTREMES[6]), tables, seed=PublicSeed(0)).counts()
     budget = PrivacyFilter.open(privacy, ledger=MemoryLedger(privacy), subject=ROWS, coordinates=1000, purpose="test")
     places = [tables.flat.names.index(name) for name in ("homes.town", "people.sex", "visits.ill")]
-    sizes = tables.counted
+    sizes = tables.counted_sizes
     sets = [(place,) for place in places] + [(places[1], len(tables.flat))]
     blocks = [Counts(columns=one, groups=tuple(np.arange(sizes[i]) for i in one), share=0.01) for one in sets]
     noisy = counts.privatise(blocks, budget, noise=SeededNoise(0))
@@ -273,7 +273,7 @@ def test_steps_are_those_of_the_first_records_by_their_order() -> None:
     tables = declared("add-remove")
     ill = tables.flat.names.index("visits.ill")
     rows_of = private_tables(data, tables, seed=PublicSeed(0)).counts()
-    sizes = tables.counted
+    sizes = tables.counted_sizes
 
     def counted(*columns: int):
         (table,) = rows_of._counter(
@@ -292,7 +292,7 @@ def test_steps_are_those_of_the_first_records_by_their_order() -> None:
 def test_count_blocks_reads_paths_as_they_are() -> None:
     tables = declared()
     rows = private_tables(together(*OTHERS), tables, seed=PublicSeed(0))
-    (towns,) = count_blocks(rows._encoded, blocks_of(tables)[:1], tables.counted)
+    (towns,) = count_blocks(rows._encoded, blocks_of(tables)[:1], tables.counted_sizes)
     assert (towns == np.array([2, 1]) * WEIGHT).all()
 
 

@@ -16,7 +16,7 @@ from kernelease.errors import BudgetError, CapacityError, ParameterError, Privac
 from kernelease.exact.counting import ExactCounts
 from kernelease.measured.blocks import Block, NoisyBlocks
 from kernelease.measured.counts import Contrasts, Counts
-from kernelease.methods.interactions.rounds import joined
+from kernelease.methods.interactions.rounds import join_blocks
 from kernelease.passes import LARGEST_GROUP, Batch, EncodedRows, Forest, cover
 from kernelease.privacy import Loss, Neighbours, Privacy
 from kernelease.privacy.sensitivity import centred_sensitivity, distance_sensitivity
@@ -44,7 +44,7 @@ def exact(batches: list[Batch], unit: int = 1) -> ExactCounts:
 
 def measured(counts: ExactCounts, blocks: tuple[Block, ...], privacy: Privacy = REPLACE, value: int = 0) -> NoisyBlocks:
     noisy = counts.privatise(blocks, open_filter(privacy, 1000), noise=RecordingNoise(value=value))
-    return joined(noisy, counts, privacy.relation)
+    return join_blocks(noisy, counts, privacy.relation)
 
 
 @pytest.mark.slow

@@ -66,8 +66,8 @@ def test_no_public_attribute_holds_a_sum(secret: ExactEmbedding) -> None:
         vars(secret)
     assert {name for name in dir(secret) if not name.startswith("_")} == {
         "feature_map",
-        "joined",
-        "merged",
+        "join",
+        "of_parts",
         "of",
         "privatise",
         "resume",

@@ -245,10 +245,10 @@ def _product(part, row, mate):
 def test_pairs_of_rows_are_taken_where_noise_is_more_than_chance():
     """By the number of rows, ε and the level, which are public."""
     (kernel,), (rank,) = PAIRS["kernel"], PAIRS["rank"]
-    assert kernel.suited(200, 1.0, 0.05) == SwappedCovariance(kernel)
-    assert kernel.suited(20_000, 1.0, 0.05) is kernel
-    assert kernel.suited(20_000, 0.1, 0.05) == SwappedCovariance(kernel)
-    assert rank.suited(200, 1.0, 0.05) is rank
+    assert kernel.best_suited(200, 1.0, 0.05) == SwappedCovariance(kernel)
+    assert kernel.best_suited(20_000, 1.0, 0.05) is kernel
+    assert kernel.best_suited(20_000, 0.1, 0.05) == SwappedCovariance(kernel)
+    assert rank.best_suited(200, 1.0, 0.05) is rank
     assert swap_sensitivity((1, 1), power=2).l1 < covariance_sensitivity((1, 1), 2).l1
 
 

@@ -12,7 +12,7 @@ from kernelease.arrays import Rows
 from kernelease.errors import BudgetError, PrivacyError
 from kernelease.exact.rows import ExactEmbedding
 from kernelease.features import FeatureMap, Nystrom
-from kernelease.features.nystrom import extended
+from kernelease.features.nystrom import extend
 from kernelease.kernels import Gaussian
 from kernelease.measured.embeddings import NoisyEmbedding
 from kernelease.privacy import Neighbours, Privacy, PrivacyFilter, SystemNoise
@@ -26,7 +26,7 @@ KERNEL = Gaussian(lengthscale=1.0)
 PLANE = np.random.default_rng(3).normal(size=(60, 2)) * 2.0
 ROWS = np.random.default_rng(4).normal(size=(100, 2))
 BASIS = Nystrom.spanning(KERNEL, PLANE[:20], tolerance=1e-2, reserve=0.01)
-WHOLE = extended(BASIS, PLANE[20:], most=15)
+WHOLE = extend(BASIS, PLANE[20:], most=15)
 FIRST, ALL = BASIS.dimension, WHOLE.dimension
 
 
@@ -72,7 +72,7 @@ def test_only_new_numbers_are_drawn_and_only_their_tau_is_spent(privacy: Privacy
 @RELATIONS
 def test_three_rounds(privacy: Privacy) -> None:
     budget, _, second = two_rounds(privacy, RecordingNoise())
-    larger = extended(WHOLE, PLANE + 0.7, most=10)
+    larger = extend(WHOLE, PLANE + 0.7, most=10)
     third = exact(larger).resume(second, budget=budget, noise=RecordingNoise())
     at_once = exact(larger).privatise(open_filter(privacy, coordinates=100), noise=RecordingNoise(), share=0.5)
     assert larger.dimension == ALL + 10
@@ -91,7 +91,7 @@ def test_a_round_that_adds_nothing_gives_the_earlier_one_back(privacy: Privacy) 
 
 @RELATIONS
 def test_sums_of_points_that_are_added_need_not_be_made_again(privacy: Privacy) -> None:
-    joined = exact(BASIS).joined(exact(WHOLE.beyond(BASIS)), WHOLE)
+    joined = exact(BASIS).join(exact(WHOLE.beyond(BASIS)), WHOLE)
     seen = [
         one.privatise(open_filter(privacy, coordinates=100), noise=RecordingNoise()) for one in (joined, exact(WHOLE))
     ]
@@ -113,9 +113,9 @@ def test_a_part_of_a_subspace_states_its_own_bounds() -> None:
 )
 def test_other_sums_do_not_join(more: Callable[[], ExactEmbedding]) -> None:
     with pytest.raises(PrivacyError, match="Only the sum of the points that a subspace adds"):
-        exact(BASIS).joined(more(), WHOLE)
+        exact(BASIS).join(more(), WHOLE)
     with pytest.raises(PrivacyError, match="Only the sum of the points that a subspace adds"):
-        exact(OneHot(categories=FIRST)).joined(exact(WHOLE.beyond(BASIS)), WHOLE)
+        exact(OneHot(categories=FIRST)).join(exact(WHOLE.beyond(BASIS)), WHOLE)
 
 
 # Refusals: nothing is spent, nothing is drawn.
@@ -192,7 +192,7 @@ def test_another_budget_is_refused(privacy: Privacy) -> None:
 def test_two_extensions_of_one_measurement_are_refused(privacy: Privacy) -> None:
     first, budget = opened(privacy)
     second = exact(WHOLE).resume(first, budget=budget, noise=RecordingNoise())
-    other = extended(BASIS, PLANE[20:] + 0.3, most=15)
+    other = extend(BASIS, PLANE[20:] + 0.3, most=15)
     refused(first, budget, other, "was resumed before")
     refused(first, budget, WHOLE, "was resumed before")
     refused(second, budget, other, "Only an extension")
@@ -217,7 +217,7 @@ def test_noise_of_another_kind_is_refused() -> None:
 def test_more_coordinates_than_were_reserved_are_refused() -> None:
     budget, noise = open_filter(REPLACE, coordinates=FIRST), RecordingNoise()
     first = exact(BASIS).privatise(budget, noise=noise, share=0.5)
-    many = extended(BASIS, np.random.default_rng(0).normal(size=(400, 2)) * 9.0, most=400)
+    many = extend(BASIS, np.random.default_rng(0).normal(size=(400, 2)) * 9.0, most=400)
     assert many.dimension > 5 * FIRST
     with pytest.raises(BudgetError, match="'round two' needs more"):
         exact(many).resume(first, budget=budget, noise=noise, label="round two")
@@ -233,7 +233,7 @@ def test_the_noise_of_both_rounds_has_one_deviation_and_is_independent(privacy: 
     """Rows far from all points have coordinates 0 and show the noise alone. False alarms: one in a million runs."""
     grid = 50.0 * np.arange(200.0)[:, None]
     basis = Nystrom.spanning(KERNEL, grid[:100], tolerance=1e-3, reserve=0.01)
-    whole = extended(basis, grid[100:], most=100)
+    whole = extend(basis, grid[100:], most=100)
     assert whole.dimension == 200
     nowhere = np.full((500, 1), -1e6)
     rounds = []

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from kernelease.errors import ParameterError, PrivacyError
-from kernelease.exact.counting import ExactCounts, PartialWeights, shaped
+from kernelease.exact.counting import ExactCounts, PartialWeights, sums_of_blocks
 from kernelease.measured.blocks import LARGEST_SUM, Block
 from kernelease.measured.offsets import Moments
 from kernelease.measured.spreads import Spread
@@ -132,9 +132,9 @@ def test_a_plan_that_weighs_rows_by_more_than_is_charged_is_refused() -> None:
         for limit in (2, 3)
     )
     part = PartialWeights(Weighing.of([heavy]), len(SIZES), FINE)
-    assert shaped([heavy], [part])[0].tolist() == [0]
+    assert sums_of_blocks([heavy], [part])[0].tolist() == [0]
     with pytest.raises(PrivacyError, match="more than is charged"):
-        shaped([light], [part])
+        sums_of_blocks([light], [part])
 
 
 # How numbers go together: sums of products.

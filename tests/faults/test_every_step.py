@@ -95,7 +95,7 @@ def test_a_pipeline_that_swallows_its_note_is_noticed(monkeypatch: pytest.Monkey
     call = BY_NAME["ke.release without out, SmallDatabase"]
     after = [*places_in(call, "charged")[::15], *places_in(call, "measured")[::15]]
     assert all(break_off(call, place, KeyboardInterrupt()) == [] for place in after)
-    monkeypatch.setattr(Watched, "_told", lambda *_: "")
+    monkeypatch.setattr(Watched, "_sentences", lambda *_: "")
     silent = "the budget is spent, nothing is on disk, and the message does not say so"
     assert all(silent in break_off(call, place, KeyboardInterrupt()) for place in after[2:])
 

@@ -128,7 +128,7 @@ def test_moments_read_what_features_write(feature_map: ClassMoments) -> None:
     if feature_map.pooled:
         np.testing.assert_allclose(found.seconds[0], turned.T @ turned / 40, atol=1e-12)
     own = [vectors[codes == code].T @ vectors[codes == code] / 40 for code in range(2)]
-    again = feature_map.assembled(found.shares, found.means, np.array(own))
+    again = feature_map.assemble(found.shares, found.means, np.array(own))
     np.testing.assert_allclose(again, feature_map.evaluate(np.column_stack([vectors, codes])).mean(axis=0), atol=1e-4)
 
 

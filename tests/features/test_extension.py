@@ -18,7 +18,7 @@ from kernelease.arrays import BigIntegers, Floats, Integers, Rows
 from kernelease.conformance import check_feature_map
 from kernelease.errors import ParameterError
 from kernelease.features import Nystrom
-from kernelease.features.nystrom import extended
+from kernelease.features.nystrom import extend
 from kernelease.kernels import Gaussian, Kernel, Kronecker, Laplace, Polynomial, Similarity, Spectrum
 from kernelease.privacy import Neighbours
 from kernelease.privacy.sensitivity import count_increment, sum_sensitivity
@@ -68,7 +68,7 @@ EVERY_CASE = pytest.mark.parametrize("case", CASES, ids=[case.name for case in C
 
 def _maps(case: Case, *, tolerance: float = 1e-4) -> tuple[Nystrom, Nystrom]:
     basis = Nystrom.spanning(case.kernel, case.first, tolerance=case.tolerance, reserve=RESERVE)
-    return basis, extended(basis, case.more, most=len(case.more), tolerance=tolerance)
+    return basis, extend(basis, case.more, most=len(case.more), tolerance=tolerance)
 
 
 # What it is
@@ -109,7 +109,7 @@ def test_new_directions_are_orthogonal_beyond_the_errors_of_the_old_basis() -> N
     """One pass of Gram–Schmidt would leave 1.5e-7: what rounding W₁ does to B, times large entries of L₂₂⁻¹."""
     generator = np.random.default_rng(0)
     basis = Nystrom.spanning(GAUSSIAN, generator.normal(size=(120, 2)), tolerance=1e-6, reserve=RESERVE)
-    whole = extended(basis, generator.normal(size=(60, 2)) * 1.5, most=60)
+    whole = extend(basis, generator.normal(size=(60, 2)) * 1.5, most=60)
     change = whole.change_of_basis
     products = change @ GAUSSIAN.gram(whole.points, whole.points) @ change.T
     assert whole.dimension > basis.dimension + 10
@@ -139,7 +139,7 @@ def _farthest_first(basis: Nystrom, points: Rows, most: int, tolerance: float) -
 def test_the_farthest_points_join_until_nothing_is_left(case: Case, most: int, tolerance: float) -> None:
     basis, _ = _maps(case)
     expected, left = _farthest_first(basis, case.more, most, tolerance)
-    whole = extended(basis, case.more, most=most, tolerance=tolerance)
+    whole = extend(basis, case.more, most=most, tolerance=tolerance)
     assert whole.points[basis.dimension :].tolist() == expected
     assert len(expected) == most or left <= tolerance * case.kernel.bound
 
@@ -167,7 +167,7 @@ def test_the_stretch_bounds_the_exact_spectral_norm(index: int, tolerance: float
     """W K Wᵀ in rationals, for the computed K and for one that is wrong by the admitted error in the worst way."""
     case = CASES[index]
     basis = Nystrom.spanning(case.kernel, case.first[:8], tolerance=1e-6, reserve=0.1)
-    whole = extended(basis, case.more[:10], most=10, tolerance=tolerance)
+    whole = extend(basis, case.more[:10], most=10, tolerance=tolerance)
     gram, change = whole.kernel.gram(whole.points, whole.points), _exact(whole.change_of_basis)
     error = Fraction(whole.kernel.evaluation_error(whole.points.shape[1]))
     signs = np.where(np.linalg.svd(whole.change_of_basis)[2][0] >= 0, 1, -1)
@@ -185,7 +185,7 @@ def test_the_stretch_is_no_smaller_than_what_is_computed_from_the_whole(
 ) -> None:
     """Or else `verify` would call it understated."""
     basis, _ = _maps(case)
-    whole = extended(basis, case.more, most=most, tolerance=tolerance)
+    whole = extend(basis, case.more, most=most, tolerance=tolerance)
     assert whole.least_stretch <= whole.stretch * SLACK
     assert whole.stretch - 1.0 <= 10.0 * (whole.least_stretch - 1.0) + 1e-9  # and not much larger
 
@@ -193,7 +193,7 @@ def test_the_stretch_is_no_smaller_than_what_is_computed_from_the_whole(
 def test_the_stretch_covers_the_rounding_of_larger_products() -> None:
     """An ill-conditioned basis, and so many distant points that its own rounding counts many times over."""
     basis = Nystrom.spanning(GAUSSIAN, CASES[8].first, tolerance=1e-9, reserve=RESERVE)
-    whole = extended(basis, 50.0 + 20.0 * np.arange(1, 120)[:, None], most=200)
+    whole = extend(basis, 50.0 + 20.0 * np.arange(1, 120)[:, None], most=200)
     assert whole.dimension == basis.dimension + 119
     assert whole.least_stretch - 1.0 > 5.0 * (basis.stretch - 1.0)
     assert whole.least_stretch <= whole.stretch * SLACK
@@ -251,7 +251,7 @@ def test_whatever_the_points_are_neighbours_stay_within_the_diameter(
     """Points of the second round also as close to the first ones, and to the rows, as can be."""
     basis = Nystrom.spanning(GAUSSIAN, np.array(first), reserve=RESERVE)
     points = np.array([*more, *pair, *(np.array(first) + close).tolist()])
-    whole = extended(basis, points, most=len(points))
+    whole = extend(basis, points, most=len(points))
     one, two = whole.integers(np.array(pair))
     assert _moved(basis, whole, _rest(whole, seed, 10**6), one, two) <= Fraction(whole.diameter) ** 2
     assert whole.diameter == basis.diameter
@@ -268,7 +268,7 @@ def test_twin_that_does_not_orthogonalise_is_caught() -> None:
     assert twin.extends(basis)
     assert _moved(basis, twin, other, one, two) > Fraction(twin.diameter) ** 2
     assert twin.least_stretch > twin.stretch * SLACK
-    real = extended(basis, twin.points[2:], most=2, tolerance=1e-9)
+    real = extend(basis, twin.points[2:], most=2, tolerance=1e-9)
     assert real.dimension == 4
     assert _moved(basis, real, other, one, two) <= Fraction(real.diameter) ** 2
 
@@ -282,7 +282,7 @@ def test_where_the_reserve_does_not_cover_all_points_fewer_are_taken() -> None:
     sizes = []
     for reserve in (0.1, 1e-3, 1e-7, 1e-9):
         basis = Nystrom.spanning(GAUSSIAN, start, tolerance=1e-3, reserve=reserve)
-        whole = extended(basis, more, most=150, tolerance=1e-9)
+        whole = extend(basis, more, most=150, tolerance=1e-9)
         assert (whole.diameter, whole.norm_bound) == (basis.diameter, basis.norm_bound)
         sizes.append(whole.dimension - 1)
         if reserve == 0.1:
@@ -298,14 +298,14 @@ def test_where_the_reserve_does_not_cover_all_points_fewer_are_taken() -> None:
 
 def test_points_too_close_to_dependent_for_the_grid_are_left_out() -> None:
     basis = Nystrom.spanning(GAUSSIAN, np.zeros((1, 1)), tolerance=1e-3, reserve=0.1)
-    whole = extended(basis, np.array([[1e-8], [2e-8], [5.0]]), most=3, tolerance=1e-17)
+    whole = extend(basis, np.array([[1e-8], [2e-8], [5.0]]), most=3, tolerance=1e-17)
     assert 1.0 <= whole.stretch < 1.1
     assert whole.points.ravel().tolist()[:2] == [0.0, 5.0]
 
 
 def test_a_map_without_a_reserve_takes_no_points() -> None:
     basis = Nystrom.spanning(GAUSSIAN, PLANE[:10])
-    assert extended(basis, PLANE[10:], most=60) is basis
+    assert extend(basis, PLANE[10:], most=60) is basis
 
 
 @pytest.mark.parametrize(
@@ -319,12 +319,12 @@ def test_a_map_without_a_reserve_takes_no_points() -> None:
 )
 def test_where_there_is_nothing_to_add_the_old_map_comes_back(points: Rows, most: int) -> None:
     basis = Nystrom.spanning(GAUSSIAN, PLANE[:40], reserve=RESERVE)
-    assert extended(basis, points, most=most) is basis
+    assert extend(basis, points, most=most) is basis
 
 
 def test_an_extension_can_be_extended() -> None:
     first, second = _maps(CASES[1])
-    third = extended(second, PLANE + 0.5, most=20)
+    third = extend(second, PLANE + 0.5, most=20)
     assert third.dimension > second.dimension
     assert third.extends(second)
     assert third.extends(first)
@@ -386,4 +386,4 @@ def test_a_reserve_is_from_nothing_to_a_tenth(reserve: float) -> None:
 def test_refusals(points: Rows, most: int, tolerance: float, message: str) -> None:
     basis = Nystrom.spanning(GAUSSIAN, PLANE[:5], reserve=RESERVE)
     with pytest.raises(ParameterError, match=message):
-        extended(basis, points, most=most, tolerance=tolerance)
+        extend(basis, points, most=most, tolerance=tolerance)

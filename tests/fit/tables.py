@@ -8,7 +8,7 @@ from kernelease.arrays import Integers
 from kernelease.exact.counting import ExactCounts
 from kernelease.measured.blocks import Block, NoisyBlocks
 from kernelease.measured.counts import Counts
-from kernelease.methods.interactions.rounds import joined
+from kernelease.methods.interactions.rounds import join_blocks
 from kernelease.noises import SeededNoise
 from kernelease.passes import EncodedRows
 from kernelease.privacy import Privacy
@@ -50,7 +50,7 @@ def noisy_blocks(
     counts = counts_of(codes, sizes)
     wanted = all_blocks(sizes) if blocks is None else blocks
     parts = counts.privatise(wanted, open_filter(privacy, 10**6), noise=noise or SeededNoise(0))
-    return joined(parts, counts, privacy.relation, ordered=ordered)
+    return join_blocks(parts, counts, privacy.relation, ordered=ordered)
 
 
 def dependent(rows: int, sizes: tuple[int, ...], seed: int = 0) -> Integers:

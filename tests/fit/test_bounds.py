@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kernelease.arrays import Floats
-from kernelease.fit.mixtures.mixture import Bounds, Mixture, kept
+from kernelease.fit.mixtures.mixture import Bounds, Mixture, keep_within
 from kernelease.fit.solver import Outcome
 
 NUMBERS = np.array([0.0, 1.0, 2.0, 5.0, 20.0, np.nan])
@@ -37,7 +37,7 @@ def _bounds(mean: tuple[float, float], variance: tuple[float, float], within: Fl
 
 def test_numbers_within_their_bounds_stay_as_they_are() -> None:
     mixture = _mixture()
-    same = kept(mixture, [_bounds((0.0, 20.0), (0.0, 400.0))])
+    same = keep_within(mixture, [_bounds((0.0, 20.0), (0.0, 400.0))])
     assert all(np.array_equal(one, other) for one, other in zip(mixture.columns, same.columns, strict=True))
 
 
@@ -48,7 +48,7 @@ def test_numbers_within_their_bounds_stay_as_they_are() -> None:
 def test_numbers_beyond_them_move_to_the_nearest_end(mean: tuple[float, float], variance: tuple[float, float]) -> None:
     """One of both at least: where that brings the other within its bounds, it is left there."""
     before = _mixture()
-    after = kept(before, [_bounds(mean, variance)])
+    after = keep_within(before, [_bounds(mean, variance)])
     at_the_end = []
     for value, now, ends in zip(_moments(after), _moments(before), (mean, variance), strict=True):
         assert ends[0] * 0.99 <= value <= ends[1] * 1.01
@@ -62,24 +62,24 @@ def test_numbers_beyond_them_move_to_the_nearest_end(mean: tuple[float, float], 
 
 def test_every_component_is_moved_by_the_same_ratios() -> None:
     before = _mixture()
-    after = kept(before, [_bounds((8.0, 9.0), (60.0, 65.0))])
+    after = keep_within(before, [_bounds((8.0, 9.0), (60.0, 65.0))])
     ratios = after.columns[0][:, :5] / before.columns[0][:, :5]
     assert np.allclose(ratios / ratios[:, :1], (ratios / ratios[:, :1])[0])
 
 
 def test_variance_within_atoms_counts() -> None:
     within = np.full(len(NUMBERS), 3.0)
-    after = kept(_mixture(), [_bounds((8.0, 9.0), (60.0, 65.0), within)])
+    after = keep_within(_mixture(), [_bounds((8.0, 9.0), (60.0, 65.0), within)])
     assert 57.0 * 0.99 < _moments(after)[1] < 62.0 * 1.01
 
 
 def test_a_mean_is_met_where_no_distribution_has_both() -> None:
-    mean, variance = _moments(kept(_mixture(), [_bounds((8.0, 9.0), (1.0, 2.0))]))
+    mean, variance = _moments(keep_within(_mixture(), [_bounds((8.0, 9.0), (1.0, 2.0))]))
     assert mean == pytest.approx(np.clip(_moments(_mixture())[0], 8.0, 9.0), abs=0.02)
     assert variance > 36.0
 
 
 def test_a_mean_that_no_distribution_has_is_left_alone() -> None:
     mixture = _mixture()
-    same = kept(mixture, [_bounds((20.5, 21.0), (0.0, 400.0))])
+    same = keep_within(mixture, [_bounds((20.5, 21.0), (0.0, 400.0))])
     assert np.array_equal(same.columns[0], mixture.columns[0])

@@ -126,7 +126,7 @@ def test_sums_over_cells_are_those_of_the_whole_table():
     cells = np.minimum(CELLS, 3)
     real = np.minimum(generator.integers(ATOMS, size=(2, 5000)), generator.integers(ATOMS, size=5000))
     alone = tuple(np.bincount(column, minlength=ATOMS) / 5000 for column in real)
-    sums, variance = detail(real, deviation=1e-9).summed((cells, cells), alone)
+    sums, variance = detail(real, deviation=1e-9).sum_cells((cells, cells), alone)
     assert np.allclose(sums, without_means(table(real, groups=cells)), atol=1e-7)
     assert np.allclose(variance, 1e-18 * np.outer(np.bincount(cells), np.bincount(cells)))
 
@@ -145,6 +145,6 @@ def test_noise_of_sums_makes_a_chi_squared_of_one_for_each_number():
             deviation=sigma * np.sqrt(block.numbers / block.cells),
             block=block,
         )
-        shares, variance = one.summed((np.arange(2), CELLS), flat)
+        shares, variance = one.sum_cells((np.arange(2), CELLS), flat)
         squares.append(float(np.sum(shares**2 / variance)) / 5)
     assert np.mean(squares) == pytest.approx(1.0, abs=4.0 * np.sqrt(2.0 / 5 / 400))

@@ -59,7 +59,7 @@ def test_a_block_is_found_in_its_term_by_the_trust_in_it(layout: str) -> None:
 @pytest.mark.usefixtures("by_numpy")
 def test_correlations_are_the_same_with_arrays_of_the_gpu() -> None:
     (one,) = [term for term in Objective.of(LAYOUTS["columns in an order"]()).terms if isinstance(term, Correlations)]
-    placed = device_blocks._placed(one)
+    placed = device_blocks._to_gpu(one)
     assert placed.places == one.places
     np.testing.assert_array_equal(placed.target, one.target)
     np.testing.assert_array_equal(placed.precision, one.precision)

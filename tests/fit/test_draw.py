@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kernelease.errors import ParameterError
-from kernelease.fit.mixtures.draw import draw_rows, member_rows, swapped
+from kernelease.fit.mixtures.draw import draw_rows, member_rows, swap_rows
 from kernelease.fit.mixtures.mixture import Mixture
 from kernelease.fit.solver import Outcome
 
@@ -54,7 +54,7 @@ def test_swaps_keep_every_column_and_every_component_as_they_were(monkeypatch: p
     model, generator = mixture(), np.random.default_rng(1)
     rows, components = independent(model, 1000, generator)
     before = rows.copy()
-    after = swapped(rows, components, model, generator, sweeps=6)
+    after = swap_rows(rows, components, model, generator, sweeps=6)
     assert np.array_equal(rows, before)
     assert distance(after, model) < distance(before, model)
     for component in np.unique(components):
@@ -71,13 +71,13 @@ def test_a_huge_table_and_every_part_of_it_are_left_as_they_were_drawn(monkeypat
         made.append(sweeps)
         return rows
 
-    monkeypatch.setattr(sys.modules["kernelease.fit.mixtures.draw"], "swapped", noted)
+    monkeypatch.setattr(sys.modules["kernelease.fit.mixtures.draw"], "swap_rows", noted)
     for whole in (None, 10**9):
         draw_rows(model, 100, np.random.default_rng(1), whole=whole)
     assert made == [swaps.MOST_SWEEPS, 0]
     rows, components = independent(model, 100, np.random.default_rng(1))
     monkeypatch.undo()
-    assert swapped(rows, components, model, np.random.default_rng(1), sweeps=0) is rows
+    assert swap_rows(rows, components, model, np.random.default_rng(1), sweeps=0) is rows
 
 
 @pytest.mark.parametrize("count", [1, 2, 7])

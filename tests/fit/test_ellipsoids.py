@@ -5,7 +5,7 @@ from scipy.stats import multivariate_normal
 
 import kernelease as ke
 from kernelease.features.nystrom import Nystrom
-from kernelease.fit.gaussians.ellipsoids import Ellipsoids, merged, shaped
+from kernelease.fit.gaussians.ellipsoids import Ellipsoids, fit_ellipsoids, merge_gaussians
 from kernelease.fit.gaussians.likelihood import SubspaceLikelihood
 from kernelease.fit.gaussians.sliding_frank_wolfe import Whereabouts
 from kernelease.measured.embeddings import Gaussians
@@ -41,7 +41,7 @@ def test_features_are_the_means_of_draws() -> None:
 
 def test_slopes_are_those_of_the_features() -> None:
     likelihood, step = _likelihood(), 1e-6
-    two, one = merged(ROW, [2, 1])
+    two, one = merge_gaussians(ROW, [2, 1])
     assert (len(two), len(one)) == (2, 1)
     slopes = two.slopes(likelihood)
     assert slopes.shape == (two.parameters, len(likelihood.target))
@@ -55,7 +55,7 @@ def test_slopes_are_those_of_the_features() -> None:
 
 
 def test_merging_keeps_the_mean_and_the_covariance() -> None:
-    (one,) = merged(ROW, [1])
+    (one,) = merge_gaussians(ROW, [1])
     mean = ROW.weights @ ROW.centres
     gaps = ROW.centres - mean
     np.testing.assert_allclose(one.centres[0], mean)
@@ -67,7 +67,7 @@ def test_merging_keeps_the_mean_and_the_covariance() -> None:
 def test_a_flat_gaussian_is_found_behind_round_ones() -> None:
     """Its moments are known to about a hundredth, where round ones have a thickness of half a lengthscale."""
     likelihood = _likelihood(FLAT.features(_likelihood()))
-    found = shaped(likelihood, ROW, LAW)
+    found = fit_ellipsoids(likelihood, ROW, LAW)
     assert found is not None
     assert found.parameters < ROW.parameters
     points, weights = found.spread(4000, np.random.default_rng(0))
@@ -82,7 +82,7 @@ def test_round_gaussians_that_are_apart_stay_as_they_are() -> None:
     )
     seen = _likelihood()
     likelihood = _likelihood(apart.weights @ seen.features(apart.centres, apart.widths))
-    found = shaped(likelihood, apart, LAW)
+    found = fit_ellipsoids(likelihood, apart, LAW)
     assert found is None or len(found) == 2
 
 
@@ -94,7 +94,7 @@ def test_points_of_ellipsoids_have_their_mean_and_covariance() -> None:
 
 
 def test_scores_are_derivatives_of_the_logarithm_of_the_density() -> None:
-    two = next(merged(ROW, [2]))
+    two = next(merge_gaussians(ROW, [2]))
     points, step = np.array([[0.3, -0.1], [-2.0, 0.4], [3.0, 0.2]]), 1e-6
     parameters = np.concatenate([np.log(two.weights), two.centres.ravel(), two.factors[:, *np.tril_indices(2)].ravel()])
 

@@ -134,7 +134,7 @@ def test_widths_that_nothing_is_known_about_are_like_the_others(likeness: float)
 @pytest.mark.parametrize("whereabouts", [ANYWHERE, Whereabouts(middle=np.zeros(2), spread=np.full(2, 4.0))])
 def test_centres_that_no_feature_sees_come_home(whereabouts: Whereabouts) -> None:
     """A Gaussian far from all points of a subspace is seen by nothing: only what is known before can place it."""
-    far = TRUTH.joined(np.array([[60.0, -80.0]]), 0.5).weighted(np.append(0.95 * TRUTH.weights, 0.05))
+    far = TRUTH.join(np.array([[60.0, -80.0]]), 0.5).with_weights(np.append(0.95 * TRUTH.weights, 0.05))
     seen = _joint(1e-2, truth=far).parts[1]
     optimiser = LevenbergMarquardt(lengthscale=1.0, widest=4.0, steps=400, whereabouts=whereabouts)
     fitted = optimiser.fit(seen, far).gaussians
@@ -202,7 +202,7 @@ def test_widths_that_are_alike_are_fitted_as_one_and_others_are_not() -> None:
 
 def test_polishing_drops_what_does_not_pay() -> None:
     likelihood = _joint(1e-3)
-    more = TRUTH.joined(np.array([[0.0, 3.0]]), 0.4).weighted(np.array([0.49, 0.3, 0.2, 0.01]))
+    more = TRUTH.join(np.array([[0.0, 3.0]]), 0.4).with_weights(np.array([0.49, 0.3, 0.2, 0.01]))
     assert len(Growing(optimiser=OPTIMISER).polish(likelihood, more)[0]) == 3
 
 
@@ -211,8 +211,8 @@ def test_a_sketch_changes_how_far_a_step_goes_and_not_where_to() -> None:
     waves = _joint(0.01).parts[0]
     assert isinstance(waves, FourierLikelihood)
     residual = waves.residual(TRUTH)
-    exact, slope = waves.linearised(TRUTH.centres, TRUTH.widths, residual)
-    sketched, same = waves.sketched(7).linearised(TRUTH.centres, TRUTH.widths, residual)
+    exact, slope = waves.linearise(TRUTH.centres, TRUTH.widths, residual)
+    sketched, same = waves.with_sketch(7).linearise(TRUTH.centres, TRUTH.widths, residual)
     np.testing.assert_allclose(same, slope, rtol=1e-9, atol=1e-9 * np.abs(slope).max())
     off = np.abs(sketched - exact).max() / np.abs(exact).max()
     assert 0.0 < off < 0.7

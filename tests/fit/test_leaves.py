@@ -32,7 +32,7 @@ def test_rows_have_leaves_in_numbers_as_their_shares_say() -> None:
     groups = np.array([0, 1, 0, 1, 0, 2])
     inside = np.array([0.5, 0.25, 0.3, 0.75, 0.2, 1.0])
     rows = np.random.default_rng(0).permutation(np.repeat([0, 1, 2], [1000, 401, 7]))
-    drawn = Leaves(groups=groups, inside=inside).drawn(rows, np.random.default_rng(1))
+    drawn = Leaves(groups=groups, inside=inside).draw(rows, np.random.default_rng(1))
     np.testing.assert_array_equal(groups[drawn], rows)
     expected = np.array([500.0, 100.25, 300.0, 300.75, 200.0, 7.0])
     assert np.abs(np.bincount(drawn) - expected).max() <= 1.0

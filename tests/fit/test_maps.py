@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import kernelease as ke
-from kernelease.fit.mixtures.draw import sharpened
+from kernelease.fit.mixtures.draw import sharpen
 from kernelease.fit.mixtures.maps import (
     LONG,
     Compounds,
@@ -19,7 +19,7 @@ from kernelease.fit.mixtures.maps import (
     compounds_of,
     maps_of,
     most_closer_numbers,
-    parted,
+    separate,
 )
 from kernelease.fit.mixtures.mixture import Mixture, MixtureSolver
 from kernelease.fit.mixtures.objective import Objective
@@ -53,7 +53,7 @@ def test_a_map_is_found_one_way_and_not_the_other() -> None:
     pair = _pair(counts + np.random.default_rng(1).normal(0.0, 20.0, counts.shape), 20.0)
     assert pair.off_map() is not None
     assert pair.map.tolist() == onto.tolist()
-    assert pair.turned.off_map() is None
+    assert pair.reverse.off_map() is None
 
 
 @pytest.mark.parametrize("off", [0.03, 0.2])
@@ -77,7 +77,7 @@ def test_rows_keep_to_maps_and_to_chains_in_their_order() -> None:
     second, again = _map(4, 2, 12_000.0, seed=3)
     maps = Maps(maps=(_pair(first, 1.0), _pair(second, 1.0, (1, 2))), parted=())
     rows = np.random.default_rng(0).integers(0, 2, (3, 500)) + np.array([[4], [0], [0]])
-    made = maps.applied(rows, np.random.default_rng(0))
+    made = maps.apply(rows, np.random.default_rng(0))
     assert np.array_equal(made[0], rows[0])
     assert np.array_equal(made[1], onto[rows[0]])
     assert np.array_equal(made[2], again[onto[rows[0]]])
@@ -89,7 +89,7 @@ def test_combinations_that_never_occur_are_parted_and_others_stay() -> None:
     assert pair.never.tolist() == [[False, True, True], [True, False, False]]
     g = np.random.default_rng(0)
     rows = np.stack([np.repeat([0, 1], 5_000), g.integers(0, 3, 10_000)])
-    made = Maps(maps=(), parted=(pair,)).applied(rows, g)
+    made = Maps(maps=(), parted=(pair,)).apply(rows, g)
     assert (made[1, :5_000] == 0).all()
     assert (made[1, 5_000:] != 0).all()
     kept = (rows[0] == 1) & (rows[1] != 0)
@@ -168,7 +168,7 @@ def test_a_column_that_is_told_becomes_one_with_the_column_that_tells_it() -> No
     compounds, columns, onto = _compounds()
     assert compounds.any
     assert (compounds.own, compounds.sizes, compounds.origins) == ((0, 1), (12, 2), (0, 1, 0))
-    assert [compounds.told(column) for column in range(3)] == [False, False, True]
+    assert [compounds.is_told(column) for column in range(3)] == [False, False, True]
     rows = np.random.default_rng(0).integers(0, 2, (2, 100))
     made = compounds.read_off(rows, {}, np.random.default_rng(0))
     assert np.array_equal(made[:2], rows)
@@ -215,7 +215,7 @@ def test_what_is_never_together_is_exchanged_so_that_columns_keep_what_they_have
     some = g.choice(10_000, 400, replace=False)
     rows[1, some] = g.permutation(rows[1, some])
     assert pair.wrong(rows).size
-    made = parted(rows, [pair], g)
+    made = separate(rows, [pair], g)
     assert not pair.wrong(made).size
     assert all(
         np.array_equal(np.bincount(after), np.bincount(before)) for after, before in zip(made, rows, strict=True)
@@ -247,11 +247,11 @@ def test_a_sharpened_mixture_has_next_to_none_of_what_never_occurs_and_the_same_
     counts[0, 3:] = counts[4, :2] = 0.0
     pair = _pair(counts, 1.0)
     before = mixture.pair(0, 1)[pair.never].sum()
-    after = sharpened(dataclasses.replace(mixture, apart=(pair,)))
+    after = sharpen(dataclasses.replace(mixture, apart=(pair,)))
     assert after.pair(0, 1)[pair.never].sum() < 0.1 * before
     for column in range(3):
         assert np.abs(after.marginal(column) - mixture.marginal(column)).sum() < 0.02
-    assert sharpened(mixture) is mixture
+    assert sharpen(mixture) is mixture
 
 
 def test_numbers_stay_in_their_order_where_other_columns_are_read_off_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -261,7 +261,7 @@ def test_numbers_stay_in_their_order_where_other_columns_are_read_off_them(monke
     codes[2, :400] = g.integers(0, 6, 400)  # no map
     noisy = noisy_blocks(codes, (12, 3, 6), epsilon=10.0, ordered=(12, 3, 6))
     compounds, *_ = compounds_of(noisy)
-    assert [compounds.told(column) for column in range(3)] == [False, True, False]
+    assert [compounds.is_told(column) for column in range(3)] == [False, True, False]
     fitted: list[Objective] = []
 
     def seen(self: Objective, *_: Any) -> None:
@@ -313,11 +313,11 @@ def test_a_date_that_may_be_missing_is_told_where_it_is_there(missing: float) ->
     assert part is not None
     g = np.random.default_rng(1)
     rows = np.stack([g.integers(0, 40, 5_000), g.integers(0, 41, 5_000)])
-    result = part.applied(rows, g)
+    result = part.apply(rows, g)
     there = result[1] != 40
     assert (result[1] == 40).tolist() == (rows[1] == 40).tolist()  # what is missing stays so
     assert (result[1][there] == 39 - result[0][there]).all()
-    assert part.applied(result, g).tolist() == result.tolist()
+    assert part.apply(result, g).tolist() == result.tolist()
 
 
 def test_no_part_of_a_column_is_told_where_counts_do_not_show_it() -> None:
@@ -349,7 +349,7 @@ def test_columns_told_in_part_follow_in_turn() -> None:
     assert told[0].columns == (0, 1)
     rows = np.stack([g.integers(0, size, 2_000) for size in (12, 13, 13)])
     for part in told:
-        rows = part.applied(rows, g)
+        rows = part.apply(rows, g)
     for column in (1, 2):
         there = rows[column] != 12
         assert np.mean(rows[column][there] == rows[0][there]) > 0.9

@@ -10,7 +10,7 @@ import pytest
 from kernelease.errors import ParameterError
 from kernelease.fit.mixtures import objective as objective_module
 from kernelease.fit.mixtures.beyond import Detail
-from kernelease.fit.mixtures.misfit import Correlations, Pairs, Set, Singles, Stack, apart, correlations, stacked
+from kernelease.fit.mixtures.misfit import Correlations, Pairs, Set, Singles, Stack, apart, correlations, stack_sets
 from kernelease.fit.mixtures.mixture import Mixture, MixtureSolver, ties_of
 from kernelease.fit.mixtures.objective import Objective, Told, softmax_weights, trust
 from kernelease.fit.solver import Outcome
@@ -290,7 +290,7 @@ def test_three_small_sets_of_like_shape_are_a_stack_and_two_are_not() -> None:
     objective = Objective.of(LAYOUTS["pairs and triples one by one"]())
     one = next(term for term in objective.terms if isinstance(term, Set))
     two, three = (
-        stacked([dataclasses.replace(one) for _ in range(count)], objective.groupings.width) for count in (2, 3)
+        stack_sets([dataclasses.replace(one) for _ in range(count)], objective.groupings.width) for count in (2, 3)
     )
     assert [type(term) for term in two] == [Set, Set]
     assert [type(term) for term in three] == [Stack]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kernelease.errors import ParameterError
-from kernelease.fit.mixtures.one_way import denoised, one_ways, shrunk, trimmed
+from kernelease.fit.mixtures.one_way import denoise, one_ways, shrink, trim
 from kernelease.measured.blocks import Block
 from kernelease.measured.counts import Counts
 from kernelease.measured.looks import Laid
@@ -42,8 +42,8 @@ def test_where_noise_rules_a_column_is_no_worse_than_uniform(size: int) -> None:
 
 def test_a_strong_column_is_hardly_shrunk() -> None:
     shares = np.array([0.7, 0.2, 0.1])
-    assert np.allclose(shrunk(shares, shares, 1e-8), shares, atol=1e-6)
-    assert np.allclose(shrunk(np.full(3, 1 / 3), shares, 1e-8), 1 / 3)
+    assert np.allclose(shrink(shares, shares, 1e-8), shares, atol=1e-6)
+    assert np.allclose(shrink(np.full(3, 1 / 3), shares, 1e-8), 1 / 3)
 
 
 def test_a_coarse_block_sharpens_the_fine_one() -> None:
@@ -90,7 +90,7 @@ def test_a_number_of_fine_values_keeps_its_tails() -> None:
     for _ in range(20):
         real = np.bincount(np.clip(np.round(draws.normal(160, 50, 12_000)), 0, 400).astype(int), minlength=401) * 1.0
         counts = real + draws.normal(0.0, 38.0, 401)
-        made = trimmed(denoised(counts, 12_000, lambda _: 38.0), counts, 38.0, np.ones(401))
+        made = trim(denoise(counts, 12_000, lambda _: 38.0), counts, 38.0, np.ones(401))
         assert made.sum() == pytest.approx(12_000)
         assert made.min() >= 0.0
         away.append(_deviation(made) / _deviation(real) - 1.0)
@@ -101,8 +101,8 @@ def test_a_number_of_fine_values_keeps_its_tails() -> None:
 
 def test_a_tail_that_nothing_is_known_of_is_none() -> None:
     counts = np.array([5.0, 3.0, 80.0, 90.0, 4.0])
-    assert trimmed(np.array([0.0, 0.0, 0.0, 90.0, 0.0]), counts, 3.0, np.ones(5))[:2].tolist() == [0.0, 0.0]
-    exact = trimmed(counts, counts, 0.0, np.ones(5))
+    assert trim(np.array([0.0, 0.0, 0.0, 90.0, 0.0]), counts, 3.0, np.ones(5))[:2].tolist() == [0.0, 0.0]
+    exact = trim(counts, counts, 0.0, np.ones(5))
     assert np.allclose(exact, counts)
 
 
@@ -112,7 +112,7 @@ def test_a_scale_of_few_values_stays_one() -> None:
     truth[[5, 25, 60, 90, 130, 165, 230]] = [370, 2034, 1141, 602, 590, 818, 811]
     for seed in range(5):
         counts = truth + np.random.default_rng(seed).normal(0.0, sigma, len(truth))
-        fitted = trimmed(denoised(counts, truth.sum(), lambda atoms: sigma), counts, sigma, np.ones(len(truth)))
+        fitted = trim(denoise(counts, truth.sum(), lambda atoms: sigma), counts, sigma, np.ones(len(truth)))
         assert np.abs(fitted - truth).sum() / 2.0 < 0.02 * truth.sum()
         assert fitted[truth == 0.0].sum() < 0.01 * truth.sum()
 
@@ -139,7 +139,7 @@ def test_an_end_of_a_range_is_a_spike_only_where_rows_show_one(count: int, at_th
 def test_a_sum_that_stands_out_by_chance_far_from_all_rows_keeps_nothing() -> None:
     """Of 280 sums from outside some pass three deviations: the first atom does here, and the sums after it do not."""
     counts = np.concatenate([[900.0, 500.0, 300.0], np.tile([-30.0, 30.0], 120), [130.0]])
-    fitted = trimmed(np.maximum(counts, 0.0), counts, 40.0, np.ones(len(counts)))
+    fitted = trim(np.maximum(counts, 0.0), counts, 40.0, np.ones(len(counts)))
     assert fitted[40:].sum() < 1.0
     spread = np.concatenate([[900.0, 500.0, 300.0], np.full(120, 30.0)])  # here all of them do, and none by itself
-    assert trimmed(spread, spread, 40.0, np.ones(len(spread)))[40:].sum() > 1_000.0
+    assert trim(spread, spread, 40.0, np.ones(len(spread)))[40:].sum() > 1_000.0

@@ -16,7 +16,7 @@ from kernelease.fit.gaussians.likelihood import (
     overlaps,
 )
 from kernelease.fit.gaussians.sliding_frank_wolfe import SlidingFrankWolfe, climb, distinct
-from kernelease.fit.tilting import Tilting, matched
+from kernelease.fit.tilting import Tilting, match_mean
 from kernelease.measured.embeddings import Gaussians
 from kernelease.seeds import PublicSeed
 
@@ -243,7 +243,7 @@ def test_matched_weights_have_the_mean_that_is_asked_for() -> None:
     generator = np.random.default_rng(0)
     features = 50.0 * generator.standard_normal((300, 5))
     target = generator.dirichlet(np.ones(300)) @ features
-    weights = matched(features, target, np.full(300, 1.0 / 300), strength=1.0)
+    weights = match_mean(features, target, np.full(300, 1.0 / 300), strength=1.0)
     assert weights.min() > 0.0
     assert weights.sum() == pytest.approx(1.0)
     assert np.linalg.norm(weights @ features - target) < 0.05 * np.linalg.norm(features.mean(axis=0) - target)
@@ -288,7 +288,7 @@ def test_what_steps_are_made_of_is_what_the_slopes_say(name: str) -> None:
     moves = np.concatenate([slopes.features, slopes.by_width, *slopes.by_centre])
     residual = likelihood.residual(gaussians)
     np.testing.assert_allclose(residual, likelihood.target - gaussians.weights @ slopes.features, atol=1e-9)
-    products, agreement = likelihood.linearised(gaussians.centres, gaussians.widths, residual)
+    products, agreement = likelihood.linearise(gaussians.centres, gaussians.widths, residual)
     np.testing.assert_allclose(agreement, moves @ residual, rtol=1e-9, atol=1e-6)
     outside = np.linalg.eigvalsh(products - moves @ moves.T)
     assert outside[0] > -1e-9 * outside[-1] - 1e-6
@@ -306,7 +306,7 @@ def test_the_mean_of_a_sample_is_as_noisy_as_its_likelihood_says() -> None:
     residuals = np.array(means) - law + generator.standard_normal((100, len(law)))
     for axis in sample.axes.T[-3:]:
         assert (residuals @ axis).std() > 3.0
-        assert 0.7 < (sample._whitened(residuals) @ axis).std() < 1.3
+        assert 0.7 < (sample._whiten(residuals) @ axis).std() < 1.3
 
 
 def test_half_of_a_triangular_basis_does_what_all_of_it_does() -> None:
@@ -315,8 +315,8 @@ def test_half_of_a_triangular_basis_does_what_all_of_it_does() -> None:
     half = SubspaceLikelihood(subspace.points, subspace.basis, subspace.target, subspace.sigma, triangular=True)
     np.testing.assert_allclose(half.residual(TRUTH), subspace.residual(TRUTH), atol=1e-9)
     for one, two in zip(
-        half.linearised(TRUTH.centres, TRUTH.widths, half.target),
-        subspace.linearised(TRUTH.centres, TRUTH.widths, half.target),
+        half.linearise(TRUTH.centres, TRUTH.widths, half.target),
+        subspace.linearise(TRUTH.centres, TRUTH.widths, half.target),
         strict=True,
     ):
         np.testing.assert_allclose(one, two, rtol=1e-9, atol=1e-6)

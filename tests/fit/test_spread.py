@@ -48,14 +48,14 @@ def together(table: Integers) -> float:
 
 def test_rows_come_as_near_to_each_other_as_was_measured() -> None:
     before = rows(0.9)
-    after = spread(np.array([[1.0, 0.99], [0.99, 1.0]])).moved(before, np.random.default_rng(1))
+    after = spread(np.array([[1.0, 0.99], [0.99, 1.0]])).move(before, np.random.default_rng(1))
     assert together(before) == pytest.approx(0.9, abs=0.01)
     assert together(after) == pytest.approx(0.99, abs=0.003)
 
 
 def test_single_columns_stay_as_they_are() -> None:
     before = rows(0.9)
-    after = spread(np.array([[1.0, 0.99], [0.99, 1.0]])).moved(before, np.random.default_rng(1))
+    after = spread(np.array([[1.0, 0.99], [0.99, 1.0]])).move(before, np.random.default_rng(1))
     assert [np.sort(own).tolist() for own in after] == [np.sort(own).tolist() for own in before]
     assert np.array_equal(after[1], before[1])
 
@@ -64,19 +64,19 @@ def test_single_columns_stay_as_they_are() -> None:
 def test_rows_that_are_as_near_as_was_measured_stay(covariance: float) -> None:
     before = rows(0.9)
     found = np.array([[1.0, covariance], [covariance, 1.0]])
-    assert np.array_equal(spread(found).moved(before, np.random.default_rng(1)), before)
+    assert np.array_equal(spread(found).move(before, np.random.default_rng(1)), before)
 
 
 def test_what_noise_may_explain_moves_no_row() -> None:
     before = rows(0.9)
     found = spread(np.array([[1.0, 0.99], [0.99, 1.0]]), noise=0.2)
-    assert np.array_equal(found.moved(before, np.random.default_rng(1)), before)
+    assert np.array_equal(found.move(before, np.random.default_rng(1)), before)
 
 
 def test_a_few_rows_stay_as_they_are() -> None:
     before = rows(0.9)[:, :150]
     found = spread(np.array([[1.0, 0.99], [0.99, 1.0]]))
-    assert np.array_equal(found.moved(before, np.random.default_rng(1)), before)
+    assert np.array_equal(found.move(before, np.random.default_rng(1)), before)
 
 
 def ratios() -> tuple[pa.Table, Schema]:

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from kernelease.fit.mixtures.draw import swapped
+from kernelease.fit.mixtures.draw import swap_rows
 from kernelease.fit.mixtures.maps import information
 from kernelease.fit.mixtures.mixture import Mixture
 from kernelease.fit.solver import Outcome
@@ -37,8 +37,8 @@ def even(rows: np.ndarray) -> float:
 def test_a_measured_set_of_three_is_kept_and_an_unmeasured_one_is_not():
     model = parity()
     rows, components = independent(model, 2000, np.random.default_rng(1))
-    kept = swapped(rows, components, model, np.random.default_rng(2), sweeps=4)
-    lost = swapped(rows, components, dataclasses.replace(model, sets=()), np.random.default_rng(2), sweeps=4)
+    kept = swap_rows(rows, components, model, np.random.default_rng(2), sweeps=4)
+    lost = swap_rows(rows, components, dataclasses.replace(model, sets=()), np.random.default_rng(2), sweeps=4)
     assert (even(rows), even(kept)) == (1.0, 1.0)
     assert even(lost) < 0.995
     assert distance(lost, model) < distance(kept, model) < distance(rows, model)
@@ -47,7 +47,7 @@ def test_a_measured_set_of_three_is_kept_and_an_unmeasured_one_is_not():
 def test_rows_of_two_components_swap_and_columns_stay():
     model = mixture(sizes=(5, 6, 4))
     rows, components = independent(model, 1000, np.random.default_rng(1))
-    after = swapped(rows, components, model, np.random.default_rng(2), sweeps=6)
+    after = swap_rows(rows, components, model, np.random.default_rng(2), sweeps=6)
     assert all(np.array_equal(np.sort(old), np.sort(new)) for old, new in zip(rows, after, strict=True))
     assert any(
         not np.array_equal(np.sort(old[components == 0]), np.sort(new[components == 0]))
@@ -66,7 +66,7 @@ def test_where_not_all_is_watched_components_keep_to_themselves(reason, monkeypa
         fourth = np.random.default_rng(0).dirichlet(np.full(200, 0.3), 4)
         model = dataclasses.replace(model, columns=(*model.columns[:3], fourth))
     rows, components = independent(model, 2000, np.random.default_rng(1))
-    after = swapped(rows, components, model, np.random.default_rng(2), sweeps=2)
+    after = swap_rows(rows, components, model, np.random.default_rng(2), sweeps=2)
     for component in range(4):
         inside = components == component
         assert np.array_equal(np.sort(rows[:, inside]), np.sort(after[:, inside]))
@@ -87,7 +87,7 @@ def test_a_column_of_many_atoms_is_watched_in_the_cells_that_the_mixture_tells_a
     expected, distances, moved = model.joint((0, 1), (halves, np.arange(2))), [], 0
     for seed in range(10):  # one draw may be so near already that no swap is needed
         rows, components = independent(model, 3000, np.random.default_rng(seed))
-        after = swapped(rows, components, model, np.random.default_rng(2), sweeps=4)
+        after = swap_rows(rows, components, model, np.random.default_rng(2), sweeps=4)
         tables = (np.histogram2d(halves[one[0]], one[1], bins=2)[0] / 3000 for one in (rows, after))
         distances.append([np.sum((table - expected) ** 2) for table in tables])
         inside = components == 0
@@ -117,9 +117,9 @@ def test_columns_that_tell_each_other_are_swapped_together_and_clumps_of_three_c
     """Pairs within a thing stay; what components alone have of three columns is gone, which single swaps do not do."""
     model = clumps()
     rows, components = independent(model, 12_000, np.random.default_rng(1))
-    after = swapped(rows, components, model, np.random.default_rng(2), sweeps=4)
+    after = swap_rows(rows, components, model, np.random.default_rng(2), sweeps=4)
     monkeypatch.setattr(swaps, "TIED", 2.0)  # nothing tells more than all
-    alone = swapped(rows, components, model, np.random.default_rng(2), sweeps=4)
+    alone = swap_rows(rows, components, model, np.random.default_rng(2), sweeps=4)
     assert apart(after, 0, 2, 4) < 0.6 * apart(alone, 0, 2, 4)
     assert distance(after, model) < distance(rows, model)
     assert abs(np.mean(after[0] == after[1]) - np.mean(rows[0] == rows[1])) < 0.02

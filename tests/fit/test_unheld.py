@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from kernelease.fit.mixtures.beyond import Unheld, moved
+from kernelease.fit.mixtures.beyond import Unheld, move_values
 from kernelease.fit.mixtures.draw import draw_rows
 from kernelease.fit.mixtures.mixture import Mixture, MixtureSolver
 from kernelease.fit.solver import Outcome
@@ -53,7 +53,7 @@ def test_moved_rows_have_the_wanted_counts_and_single_columns_as_before(fitted):
     rows = np.stack([generator.integers(0, size, ROWS) for size in SIZES])
     counts = np.histogram2d(rows[first], rows[second], bins=[np.arange(SIZES[c] + 1) for c in (first, second)])[0]
     wanted = pair.toward(counts, pair.groups)
-    after = moved(rows, pair.columns, pair.groups, wanted, generator)
+    after = move_values(rows, pair.columns, pair.groups, wanted, generator)
     reached = np.histogram2d(after[first], after[second], bins=[np.arange(SIZES[c] + 1) for c in (first, second)])[0]
     assert np.abs(reached - wanted).max() < 3.0
     assert all(np.array_equal(np.bincount(a), np.bincount(b)) for a, b in zip(rows, after, strict=True))

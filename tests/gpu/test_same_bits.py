@@ -17,7 +17,7 @@ if importlib.util.find_spec("cupy") is None:
 import cupy
 
 from kernelease.arrays import Floats
-from kernelease.cuda import as_device_rows, translated
+from kernelease.cuda import as_device_rows, translate_failures
 from kernelease.errors import CapacityError, ParameterError
 from kernelease.features.feature_map import FeatureMap
 from kernelease.features.fourier import Fourier
@@ -86,7 +86,7 @@ def test_rows_that_are_none() -> None:
 
 
 def test_too_little_memory_is_said() -> None:
-    with pytest.raises(CapacityError, match="memory is too small"), translated():
+    with pytest.raises(CapacityError, match="memory is too small"), translate_failures():
         cupy.empty(2**50, dtype=cupy.float64)
 
 

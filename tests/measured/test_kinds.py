@@ -71,7 +71,7 @@ class EvenAndOdd(Block):
     def sensitivity(self, neighbours: Neighbours, unit: int) -> Sensitivity:
         return block_sensitivity(neighbours, unit=unit)
 
-    def seen(self, table: Floats) -> Floats:
+    def numbers_in(self, table: Floats) -> Floats:
         return np.bincount(self._odd.ravel(), table.ravel(), minlength=2).astype(np.float64)
 
     def spread(self, numbers: Floats) -> Floats:
@@ -181,7 +181,7 @@ def test_a_broken_twin_is_caught(twin: type[EvenAndOdd], claim: str) -> None:
 
 def test_sums_of_weights_are_no_function_of_counts() -> None:
     moments, table = BLOCKS[-1], np.ones((1, 2))
-    for ask in (moments.seen, moments.spread):
+    for ask in (moments.numbers_in, moments.spread):
         with pytest.raises(ValueError, match="no function of counts"):
             ask(table)
     with pytest.raises(ValueError, match="no function of counts"):

@@ -71,8 +71,8 @@ def test_wide_cells_are_left_out_of_a_sum_over_all() -> None:
     whole, narrow = (offsets(column, cells, apart=False, narrow=most) for most in (np.inf, 15.0))
     assert whole is not None
     assert narrow is not None
-    assert whole.told.all()
-    assert narrow.told.tolist() == [True, True, True, False]
+    assert whole.told_cells.all()
+    assert narrow.told_cells.tolist() == [True, True, True, False]
     left_out = np.flatnonzero(cells == 3)
     assert not narrow.ramp.of(left_out, np.full(len(left_out), 4000)).any()
     assert narrow.widest == pytest.approx(float(narrow.half[:3].max()))
@@ -85,4 +85,4 @@ def test_the_narrowest_cells_are_always_summed() -> None:
     column = Number(name="wage", min=0.0, max=100.0, cells=12)
     found = offsets(column, np.zeros(column.size, dtype=np.int64), apart=False, narrow=0.0)
     assert found is not None
-    assert found.told.all()
+    assert found.told_cells.all()

@@ -35,9 +35,9 @@ numbers = st.recursive(
     lambda inner: st.one_of(
         st.tuples(inner, inner).map(lambda both: both[0] + both[1]),
         st.tuples(inner, inner).map(lambda both: both[0] - both[1]),
-        st.tuples(inner, inner).map(lambda both: both[0].clamped(500) * both[1].clamped(2**20)),
-        st.tuples(inner, whole_numbers).map(lambda both: both[0].clamped(10**6) * both[1]),
-        st.tuples(inner, st.integers(1, 99)).map(lambda both: both[0].clamped(both[1])),
+        st.tuples(inner, inner).map(lambda both: both[0].clamp(500) * both[1].clamp(2**20)),
+        st.tuples(inner, whole_numbers).map(lambda both: both[0].clamp(10**6) * both[1]),
+        st.tuples(inner, st.integers(1, 99)).map(lambda both: both[0].clamp(both[1])),
         st.tuples(inner, whole_numbers).map(lambda both: both[0].at_most(both[1])),
     ),
     max_leaves=6,
@@ -82,7 +82,7 @@ def test_every_engine_computes_the_same(wanted: list[Whole], given_rows: list[tu
 
 def test_what_is_the_same_is_computed_once() -> None:
     x, again, y = (Look(column=column, values=np.arange(ATOMS)) for column in (0, 0, 1))
-    program = Program.of([x * y, again * y, (x * y).clamped(3)])
+    program = Program.of([x * y, again * y, (x * y).clamp(3)])
     assert len(program.steps) == 4
     assert program.wanted[0] == program.wanted[1]
 
@@ -91,7 +91,7 @@ def test_a_number_that_64_bits_do_not_hold_is_refused() -> None:
     large = Look(column=0, values=np.array([2**40]))
     with pytest.raises(ParameterError, match="which 64 bits do not hold"):
         large * large
-    assert (large.clamped(2**20) * large).most == 2**60
+    assert (large.clamp(2**20) * large).most == 2**60
 
 
 def test_a_row_adds_no_more_than_can_be_summed() -> None:

@@ -6,7 +6,7 @@ import pytest
 from kernelease.fit.mixtures.beyond import Misfit
 from kernelease.fit.mixtures.mixture import Mixture
 from kernelease.fit.solver import Outcome
-from kernelease.methods.several_tables import averaged
+from kernelease.methods.several_tables import average
 
 
 def _fit(first: list[float], chi_squared: float) -> Mixture:
@@ -22,7 +22,7 @@ def _fit(first: list[float], chi_squared: float) -> Mixture:
 
 def test_tables_of_averaged_fits_are_the_mean_of_theirs() -> None:
     fits = _fit([0.2, 0.8], 1.0), _fit([0.6, 0.4], 2.0)
-    mean = averaged(fits)
+    mean = average(fits)
     np.testing.assert_allclose(mean.pair(0, 1), (fits[0].pair(0, 1) + fits[1].pair(0, 1)) / 2.0)
     assert mean.weights.sum() == pytest.approx(1.0)
     assert (mean.chi_squared, mean.misfits[0].chi_squared) == (1.5, 1.5)

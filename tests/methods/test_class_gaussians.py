@@ -10,7 +10,7 @@ import kernelease as ke
 from kernelease.errors import ParameterError
 from kernelease.features import ClassMoments
 from kernelease.features.moments import unit_vectors
-from kernelease.fit.class_law import cleaned, law_of
+from kernelease.fit.class_law import clean, law_of
 from kernelease.kernels import Gaussian, LabelledSphere
 from kernelease.kernels.dot_product import UNDECLARED
 from kernelease.measured import NoisyEmbeddings
@@ -80,12 +80,12 @@ def test_noise_alone_leaves_nothing_but_the_level() -> None:
     generator = np.random.default_rng(0)
     noise = generator.standard_normal((200, 200))
     noise = np.triu(noise, 1) / np.sqrt(2) + np.triu(noise, 1).T / np.sqrt(2) + np.diag(noise.diagonal())
-    left = cleaned(0.3 * np.eye(200) + 0.01 * noise, 0.01)
+    left = clean(0.3 * np.eye(200) + 0.01 * noise, 0.01)
     level = 0.3 + 0.01 * noise.trace() / 200
     assert np.linalg.norm(left - level * np.eye(200)) < 0.2 * np.linalg.norm(0.01 * noise)
     spike = np.zeros((200, 200))
     spike[0, 0] = 1.0
-    found = cleaned(spike + 0.01 * noise, 0.01)
+    found = clean(spike + 0.01 * noise, 0.01)
     assert np.linalg.norm(found - spike) < 0.3 * np.linalg.norm(0.01 * noise)
 
 
@@ -107,7 +107,7 @@ def test_a_bundle_is_verified_and_refitted(tmp_path: Path, neighbours: ke.Neighb
 @pytest.mark.parametrize("neighbours", list(ke.Neighbours))
 def test_what_was_charged_is_what_the_map_needs(neighbours: ke.Neighbours) -> None:
     measured = _release(ke.Privacy(epsilon=1.0, delta=1e-5, neighbours=neighbours)).measurements.measured
-    (step,), (needed,) = measured.steps, measured.needed(neighbours, 1)
+    (step,), (needed,) = measured.steps, measured.least_sensitivities(neighbours, 1)
     assert step.sensitivity == needed
     least = np.sqrt(2.0) * 2.0 * 29 * 2**32 * (1 - 1e-3)  # √2 times 29·G²·√(1 + 2 + 1)
     assert needed > least
@@ -139,7 +139,7 @@ def test_one_odd_label_in_a_list_changes_no_other_row(odd: object) -> None:
     """A list that NumPy reads whole is all text as soon as one label is: 158 times what was paid for."""
     labels, few = [0, 1] * 20, X[:40]
     there, other = (
-        _Labels(labels=own, classes=(0, 1), public=None).joined(few, None, None, None)[0]
+        _Labels(labels=own, classes=(0, 1), public=None).join(few, None, None, None)[0]
         for own in (labels, [odd, *labels[1:]])
     )
     np.testing.assert_array_equal(there[1:], other[1:])

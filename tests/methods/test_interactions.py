@@ -85,7 +85,7 @@ def test_shares_are_positive_and_add_up_to_1(
 @given(st.integers(2, 200), st.floats(1e-6, 1e9), st.integers(0, 5000))
 def test_shares_add_up_to_1_where_pairs_are_chosen(columns: int, signal: float, most: int) -> None:
     rule = Shares.rule(columns, signal, known_rows=False, target=False)
-    for shares in (rule.strongest(most, 1.0), rule.strongest(most, 0.1), rule.chosen(most + 1)):
+    for shares in (rule.strongest(most, 1.0), rule.strongest(most, 0.1), rule.with_choice(most + 1)):
         names = {field.name for field in dataclasses.fields(shares)} - {"count", "most"}
         parts = [getattr(shares, name) for name in names]
         assert min(parts) >= 0.0

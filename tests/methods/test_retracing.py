@@ -10,7 +10,7 @@ from kernelease.bundle.verify import alike
 from kernelease.errors import ParameterError
 from kernelease.fit.solver import PublishedRows
 from kernelease.measured import NoisyEmbeddings
-from kernelease.methods.retracing import retraced
+from kernelease.methods.retracing import retrace
 from kernelease.seeds import PublicSeed
 from kernelease.table.domains import VectorDomain
 
@@ -30,7 +30,7 @@ def measured(method: ke.methods.Method, privacy: ke.Privacy = PRIVACY) -> NoisyE
 def again(
     method: ke.methods.Method, numbers: NoisyEmbeddings, *, seed: int = 0, privacy: ke.Privacy = PRIVACY
 ) -> object:
-    return retraced(method, numbers, domain=VectorDomain(KERNEL), privacy=privacy, seed=PublicSeed(seed))[0]
+    return retrace(method, numbers, domain=VectorDomain(KERNEL), privacy=privacy, seed=PublicSeed(seed))[0]
 
 
 def test_an_honest_method_takes_the_same_steps() -> None:

@@ -103,7 +103,7 @@ def test_entries_come_back_exactly(path: Path) -> None:
     assert [entry.number for entry in entries] == [1, 2, 3, 4]
     assert {entry.version for entry in entries} == {__version__}
     assert all(entry.time.endswith("+00:00") for entry in entries)
-    assert ledger.spent() == sum((entry.counted for entry in entries), Loss())
+    assert ledger.spent() == sum((entry.cost for entry in entries), Loss())
 
 
 def test_a_filter_opens_on_it(path: Path) -> None:

@@ -121,7 +121,9 @@ def counted(data, tables: Tables, names) -> list[np.ndarray]:
     places = [tables.flat.names.index(f"homes.{name}") for name in names]
     sets = [(place,) for place in places] + list(itertools.combinations(places, 2))
     sets += [(place, tables.flat.names.index("people.pay")) for place in places]
-    blocks = [Counts(columns=one, groups=tuple(np.arange(tables.counted[i]) for i in one), share=0.0) for one in sets]
+    blocks = [
+        Counts(columns=one, groups=tuple(np.arange(tables.counted_sizes[i]) for i in one), share=0.0) for one in sets
+    ]
     frames = {name: pa.Table.from_pandas(frame) for name, frame in data.items()}
     return private_tables(frames, tables, seed=PublicSeed(0)).counts()._counter(blocks)
 
@@ -168,12 +170,12 @@ def test_a_twin_that_sees_other_parents_is_caught() -> None:
         return max(int(np.abs(one - other).sum()) for one, other in pairs)
 
     assert moved() == WEIGHT
-    right = Aggregate._told
+    right = Aggregate._values_of
 
     def running(self, total, number, column):
         return right(self, np.cumsum(total) % 50, number, column)
 
-    with mock.patch.object(Aggregate, "_told", running):
+    with mock.patch.object(Aggregate, "_values_of", running):
         assert moved() > WEIGHT
 
 

@@ -118,7 +118,7 @@ def test_a_good_one() -> None:
         *("homes.town", "homes.people", "homes.elders", "people.age", "people.visits", "visits.ill"),
     )
     assert tables.unit_in_words == "each home with all its people and visits"
-    assert tables.counted == (2, 5, 4, 101, 5, 3, 102, 102, 102, 4)  # next, first and last of ages; siblings
+    assert tables.counted_sizes == (2, 5, 4, 101, 5, 3, 102, 102, 102, 4)  # next, first and last of ages; siblings
     assert [place.before for place in tables.places] == [(), (0, 1, 2), (0, 1, 2, 3, 4)]
     assert Tables.parse(tables.to_toml()) == tables
     assert same_after_saving(tables)

@@ -56,7 +56,7 @@ def generated(homes: int = 60) -> dict[str, pd.DataFrame]:
 
 def pairs_of(data: object, tables: Tables) -> list[list[int]]:
     """All columns and all pairs of columns in integers, those of siblings included."""
-    sizes = tables.counted
+    sizes = tables.counted_sizes
     sets = [(i,) for i in range(len(sizes))] + [(i, j) for j in range(len(sizes)) for i in range(j)]
     blocks = [Counts(columns=one, groups=tuple(np.arange(sizes[i]) for i in one), share=0.0) for one in sets]
     found = private_tables(data, tables, seed=PublicSeed(0)).counts()._counter(blocks)

@@ -28,7 +28,7 @@ def test_without_noise_it_is_cramer_s(strength: float) -> None:
     found = association_of(shares * ROWS, shares, ROWS, 1e-6)
     assert found is not None
     assert found.value == pytest.approx(_cramer(shares), abs=1e-4)
-    assert found.seen == (strength > 0.0)
+    assert found.is_visible == (strength > 0.0)
 
 
 @pytest.mark.statistical

@@ -66,7 +66,7 @@ def test_columns_that_are_declared_otherwise_are_named(years) -> None:
 def test_numbers_whose_cells_were_laid_otherwise_are_compared_by_ranges() -> None:
     """Both declare the cost alike; what was seen in each laid other cells. In the second table costs are doubled."""
     first, second = releases.tails(), releases.tails(60.0)
-    laid = [one.measurements.laid.schema.column("cost").labels() for one in (first, second)]
+    laid = [one.measurements.laid_domain.schema.column("cost").labels() for one in (first, second)]
     assert laid[0] != laid[1]
     record = comparison_record(first, second)
     assert record["only"] == []

@@ -28,7 +28,7 @@ from kernelease.report.columns import pair_records, worth
 from kernelease.report.marginals import marginal_records
 from kernelease.report.page import (
     check_private_name,
-    embedded,
+    embed_json,
     owner_record,
     page,
     report_bundle,
@@ -47,7 +47,7 @@ def _data(text: str):
 
 def test_what_is_embedded_comes_back_and_ends_no_element() -> None:
     content = {"a": [releases.ENDING, "&amp;", "\u2028", 1.5, None], releases.BIDI: releases.LONG}
-    text = embedded(content)
+    text = embed_json(content)
     assert json.loads(text) == content
     assert not set(text) & set("<>&\u2028")
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from kernelease.sources import CsvFormat, open_source
-from kernelease.sources.csv_file import Block, CellParser, RecordReader, decoded
+from kernelease.sources.csv_file import Block, CellParser, RecordReader, decode_stream
 from kernelease.table import Records
 from kernelease.table.parsing import read_numbers
 from tests.sources import csv_oracle
@@ -50,7 +50,7 @@ def rows_of(
 
 def blocks(data: bytes, size: int, records: Records, separator: str = ",") -> list[Block]:
     reader = RecordReader(records=records, separator=separator, longest=LONGEST)
-    return list(reader.blocks(decoded(io.BytesIO(data), size=size, encoding="utf-8")))
+    return list(reader.blocks(decode_stream(io.BytesIO(data), size=size, encoding="utf-8")))
 
 
 @given(data=BYTES, width=st.integers(1, 3), size=st.integers(1, 200), separator=st.sampled_from(",\t;|]^\\ a"))
@@ -98,7 +98,7 @@ def test_what_python_writes_is_read_as_python_reads_it(rows: list[list[str]], ho
     """(With newlines alone and few quotes, Python would leave a carriage return unquoted: not well-formed.)"""
     width, data = len(rows[0]) if rows else 1, written(rows, *how)
     reader = RecordReader(records=Records.QUOTED, separator=",", longest=2**10)
-    found = rows_of(list(reader.blocks(decoded(io.BytesIO(data), size=size, encoding="utf-8"))), width, nulls=())
+    found = rows_of(list(reader.blocks(decode_stream(io.BytesIO(data), size=size, encoding="utf-8"))), width, nulls=())
     cells = [[cell or "" for cell in row] for row in found]
     assert cells == rows == list(csv.reader(io.StringIO(data.decode(), newline="")))
 

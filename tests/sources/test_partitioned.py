@@ -75,7 +75,7 @@ class Shuffled(Partitioned):
     def sums(self, columns: tuple[str, ...], task: Any) -> Iterator[Any]:
         return (task(part.select(columns).to_batches()) for part in self.parts)
 
-    def regrouped(self, columns: tuple[str, ...], stage: Any, after: Any) -> Sums:
+    def regroup(self, columns: tuple[str, ...], stage: Any, after: Any) -> Sums:
         made = pa.Table.from_batches([b for part in self.parts for b in stage(part.select(columns).to_batches())])
         persons = made.column("person").to_pylist()
         first = pa.array([person is None or person[0] < 128 for person in persons])

@@ -322,7 +322,7 @@ def test_several_tables_give_the_same_bits_as_frames(spark: Any) -> None:
     tables = Tables.parse(SEVERAL)
 
     def bits(data: Any) -> list[list[int]]:
-        sizes = tables.counted
+        sizes = tables.counted_sizes
         sets = [(i, j) for j in range(len(sizes)) for i in range(j)]
         blocks = [Counts(columns=one, groups=tuple(np.arange(sizes[i]) for i in one), share=0.0) for one in sets]
         found = private_tables(data, tables, seed=PublicSeed(0)).counts()._counter(blocks)

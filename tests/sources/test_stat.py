@@ -110,15 +110,15 @@ def variable(**changed: Any) -> Variable:
 
 
 def test_what_labels_say_depends_on_the_measure() -> None:
-    assert variable().described().type == "category"
-    assert variable(measure="ordinal").described().type == "ordinal"
-    assert variable(measure="ordinal").described().values == (1, 2)
-    assert variable(measure="scale").described().values == ()
-    assert variable(measure="scale").described().type == "number"
-    assert variable(labels={0.5: "half", 1.0: "one"}).described().values == ("0.5", "1")
-    assert variable(type=pa.string(), labels={"f": "female"}).described().values == ("f",)
-    assert variable(missing=({"lo": 2.0, "hi": 9.0},)).described().values == (1,)
-    many = variable(labels={float(code): "long" * 9 for code in range(40)}).described()
+    assert variable().describe().type == "category"
+    assert variable(measure="ordinal").describe().type == "ordinal"
+    assert variable(measure="ordinal").describe().values == (1, 2)
+    assert variable(measure="scale").describe().values == ()
+    assert variable(measure="scale").describe().type == "number"
+    assert variable(labels={0.5: "half", 1.0: "one"}).describe().values == ("0.5", "1")
+    assert variable(type=pa.string(), labels={"f": "female"}).describe().values == ("f",)
+    assert variable(missing=({"lo": 2.0, "hi": 9.0},)).describe().values == (1,)
+    many = variable(labels={float(code): "long" * 9 for code in range(40)}).describe()
     assert len(many.values) == 40
     assert many.remark.endswith("…")
     assert len(many.remark) == 201

@@ -332,7 +332,7 @@ def test_the_deepest_that_is_read_can_be_used() -> None:
 
 
 def numbers(*values: float) -> Rounded:
-    return Rounded.written(np.array(values))
+    return Rounded.from_decimals(np.array(values))
 
 
 def test_decimals_add_up() -> None:

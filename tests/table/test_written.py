@@ -58,7 +58,7 @@ def test_marks_around_numbers_say_nothing(number: int, mark: str, before: bool, 
         "?",
         "?",
     ]
-    assert Numerals(thousands=",").said(sized) == "?"
+    assert Numerals(thousands=",").plain_text(sized) == "?"
 
 
 def test_hours_of_a_clock_of_twelve() -> None:

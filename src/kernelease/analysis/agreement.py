@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from kernelease.analysis.estimands import NUMERIC, NumericValue
-from kernelease.analysis.estimate import Estimate, aligned, plain_number
+from kernelease.analysis.estimate import Estimate, align, plain_number
 from kernelease.analysis.evidence import Evidence
 from kernelease.analysis.groups import Groups
 from kernelease.analysis.inference import SIGNIFICANCE
@@ -67,7 +67,7 @@ class Agreement:
             return f"Rows and estimates agree within the noise, in all {self.tests:,} numbers compared."
         among = f"{len(self.lines)} of {len(self.items)} means, deviations, columns and pairs"
         first = f"Beyond the noise in {among}; trust the estimates:"
-        return "\n".join([first, *aligned([_HEADER, *self.lines])])
+        return "\n".join([first, *align([_HEADER, *self.lines])])
 
     def __repr__(self) -> str:
         return str(self)
@@ -82,7 +82,7 @@ def agreement(
     deviation: Callable[[Evidence, str], Estimate],
 ) -> Agreement:
     """Compare all that was measured: means, deviations, columns, and pairs; `mean` and `deviation` estimate them."""
-    if evidence.rows is None or evidence.weights is None or not evidence.counted:
+    if evidence.rows is None or evidence.weights is None or not evidence.has_counts:
         raise ParameterError("check: needs synthetic rows and noisy counts of columns to compare them with.")
     shares = evidence.row_shares
     drawn = float(shares @ shares)  # 1/n for n rows of equal weight
@@ -108,23 +108,23 @@ def _mean(
     name = evidence.schema.names[index]
     estimate = mean(evidence, name)
     assert isinstance(estimate, Estimate)  # nothing was grouped
-    numbers, weights = _known(evidence, index, shares)
+    numbers, weights = _numbers_and_weights(evidence, index, shares)
     found = float(weights @ numbers)
-    return _compared(f"mean of {name}", found, estimate, numbers - found, weights)
+    return _compare(f"mean of {name}", found, estimate, numbers - found, weights)
 
 
 def _deviation(
     evidence: Evidence, index: int, shares: Floats, deviation: Callable[[Evidence, str], Estimate]
 ) -> Compared:
     name = evidence.schema.names[index]
-    numbers, weights = _known(evidence, index, shares)
+    numbers, weights = _numbers_and_weights(evidence, index, shares)
     squares = (numbers - float(weights @ numbers)) ** 2
     found = math.sqrt(float(weights @ squares))
     influence = (squares - found**2) / (2.0 * found) if found > 0.0 else np.zeros_like(squares)
-    return _compared(f"standard deviation of {name}", found, deviation(evidence, name), influence, weights)
+    return _compare(f"standard deviation of {name}", found, deviation(evidence, name), influence, weights)
 
 
-def _known(evidence: Evidence, index: int, shares: Floats) -> tuple[Floats, Floats]:
+def _numbers_and_weights(evidence: Evidence, index: int, shares: Floats) -> tuple[Floats, Floats]:
     """The numbers of a column of the rows, and weights of those that have one, which add up to 1."""
     column = evidence.schema.columns[index]
     assert evidence.rows is not None  # whoever compares has looked
@@ -133,7 +133,7 @@ def _known(evidence: Evidence, index: int, shares: Floats) -> tuple[Floats, Floa
     return numbers, weights / max(float(weights.sum()), 1e-300)
 
 
-def _compared(what: str, found: float, estimate: Estimate, influence: Floats, weights: Floats) -> Compared:
+def _compare(what: str, found: float, estimate: Estimate, influence: Floats, weights: Floats) -> Compared:
     """Rows against an estimate, by the errors of drawing and of the estimate; its bias counts as no difference."""
     drawn = float(weights @ influence**2) * float(weights @ weights)
     error = math.sqrt(estimate.standard_error**2 + drawn)

@@ -26,7 +26,7 @@ from kernelease.analysis.estimands import (
 from kernelease.analysis.estimate import Estimate, Parts, Source, Target
 from kernelease.analysis.feature_averages import feature_average
 from kernelease.analysis.frechet import frechet_bounds
-from kernelease.analysis.groups import EstimateTable, Groups, grouped
+from kernelease.analysis.groups import EstimateTable, Groups, answer_by_group
 from kernelease.analysis.inference import CONFIDENCE, ConfidenceLimits, Interval, UnknownLimits, critical_value
 from kernelease.analysis.inside import Unevenness, axes_of, is_only_uneven, unevenness
 from kernelease.analysis.ratio_estimator import RatioEstimator, marginal_source, ratio_source
@@ -98,10 +98,10 @@ def linear(term: Term) -> Linear | None:
     if not isinstance(term, Arithmetic):
         return Linear(constant=float(term), weights=())
     left, right = linear(term.left), linear(term.right)
-    return None if left is None or right is None else _combined(left, term.sign, right)
+    return None if left is None or right is None else _combine(left, term.sign, right)
 
 
-def _combined(left: Linear, sign: str, right: Linear) -> Linear | None:
+def _combine(left: Linear, sign: str, right: Linear) -> Linear | None:
     if sign in "+-":
         return left._plus(right._times(1.0 if sign == "+" else -1.0))
     if sign == "*" and not left.weights:
@@ -230,7 +230,7 @@ def offset_estimator(
 def _beside_offsets(evidence: "Evidence", estimand: Estimand, index: int, found: _Offsets) -> Unevenness | None:
     """How uneven rows are in cells that are summed by numbers themselves, and wholly where a slack stands for them."""
     marginal = found.marginal
-    if not is_only_uneven(evidence.schema.columns, marginal, estimand.conditions, estimand.valued):
+    if not is_only_uneven(evidence.schema.columns, marginal, estimand.conditions, estimand.value_columns):
         return None
     axis = marginal.columns.index(index)
     slack = np.full(marginal.shape[axis], np.nan)
@@ -247,7 +247,7 @@ def _offset_axes(evidence: "Evidence", estimand: Estimand, index: int, found: _O
     def standing(column: int, points: Representatives) -> Representatives:
         return about_middles(points, found.cells, found.middle, found.slack) if column == index else points
 
-    return axes_of(evidence, found.marginal, estimand.conditions, estimand.valued, change=standing)
+    return axes_of(evidence, found.marginal, estimand.conditions, estimand.value_columns, change=standing)
 
 
 def _alone(evidence: "Evidence", index: int, column: Celled) -> _Offsets | None:
@@ -277,17 +277,17 @@ def _alone(evidence: "Evidence", index: int, column: Celled) -> _Offsets | None:
 
 def _beside(evidence: "Evidence", columns: tuple[int, ...], index: int, column: Celled) -> _Offsets | None:
     """The counts of a column beside another in the cells of its offsets, and all offsets that were measured."""
-    moments, tabulated = evidence.moments, evidence.tabulated
+    moments, tabulated = evidence.moments, evidence.tabulation
     other = next(one for one in columns if one != index)
     found = None if moments is None else moments.beside(index, column, other)
     cells = None if moments is None else moments.cells(index)
     if found is None or cells is None or tabulated is None:
         return None
-    marginal, own = tabulated.aligned(columns, {index: cells}), found[1]
+    marginal, own = tabulated.marginal_in(columns, {index: cells}), found[1]
     if marginal is None:
         return None
-    slack = np.where(np.isnan(own.half) | ~own.told, np.nan, np.where(own.half > 0.0, own.slack, 0.0))
-    return _Offsets(marginal=marginal, cells=cells, sums=found[0], middle=own.middle, slack=slack, used=own.told)
+    slack = np.where(np.isnan(own.half) | ~own.told_cells, np.nan, np.where(own.half > 0.0, own.slack, 0.0))
+    return _Offsets(marginal=marginal, cells=cells, sums=found[0], middle=own.middle, slack=slack, used=own.told_cells)
 
 
 def _within(
@@ -333,7 +333,7 @@ def mean(
         complete = Indicator((*chosen.parts, *known))
         return NumericValue(declared, chosen), complete if complete.parts else None
 
-    found, spread = _asked(evidence, ratio, f"mean of {column}", where, by), 2.0 * evidence.deviation(column)
+    found, spread = _ask(evidence, ratio, f"mean of {column}", where, by), 2.0 * evidence.deviation(column)
     return found if not spread > 0.0 else _with_spread(found, spread)
 
 
@@ -353,7 +353,7 @@ def probability(
         chosen = Indicator((*base.parts, *group))
         return Indicator((*chosen.parts, *hits.parts)), chosen if chosen.parts else None
 
-    return _asked(evidence, ratio, f"probability of {event}", where, by)
+    return _ask(evidence, ratio, f"probability of {event}", where, by)
 
 
 def probability_within(evidence: "Evidence", event: str, where: str, group: tuple[Condition, ...]) -> Estimate:
@@ -372,7 +372,7 @@ def count(
     def ratio(group: tuple[Condition, ...]) -> tuple[Integrand, Integrand | None]:
         return Indicator((*base.parts, *group)), None
 
-    return _asked(evidence, ratio, "number of rows", where, by, is_total=True)
+    return _ask(evidence, ratio, "number of rows", where, by, is_total=True)
 
 
 def expectation(
@@ -394,7 +394,7 @@ def expectation(
         return RowFunction(function, names, chosen), RowFunction(function, names, chosen, presence=True)
 
     name = getattr(function, "__name__", "a function")
-    return _asked(evidence, ratio, f"expectation of {'a function' if '<' in name else name}", where, by)
+    return _ask(evidence, ratio, f"expectation of {'a function' if '<' in name else name}", where, by)
 
 
 def _derived_mean(
@@ -421,7 +421,7 @@ def _derived_mean(
         chosen = Indicator((*base.parts, *group))
         return RowFunction(function, names, chosen), RowFunction(function, names, chosen, presence=True)
 
-    return _asked(evidence, ratio, f"mean of {column}", where, by)
+    return _ask(evidence, ratio, f"mean of {column}", where, by)
 
 
 def crosstab(evidence: "Evidence", first: str, second: str, *, where: str | None = None) -> EstimateTable:
@@ -459,7 +459,7 @@ def crosstab(evidence: "Evidence", first: str, second: str, *, where: str | None
     )
 
 
-def _asked(
+def _ask(
     evidence: "Evidence",
     ratio: Callable[[tuple[Condition, ...]], tuple[Integrand, Integrand | None]],
     about: str,
@@ -478,7 +478,7 @@ def _asked(
     if by is None:
         return answer((), told)
     names = [name for part in ratio(()) if part is not None for name in part.columns]
-    return grouped(evidence, by, names, lambda group, label: answer(group, f"{told} for {label}"))
+    return answer_by_group(evidence, by, names, lambda group, label: answer(group, f"{told} for {label}"))
 
 
 def average(evidence: "Evidence", estimand: Estimand, grids: Grids | None = None) -> Estimate:
@@ -489,16 +489,16 @@ def average(evidence: "Evidence", estimand: Estimand, grids: Grids | None = None
     measured it, the one with the least noise and the finest cells answers. `grids` are those of questions that differ
     in the group that they are about.
     """
-    if not evidence.counted:
+    if not evidence.has_counts:
         return feature_average(evidence, estimand)
     measured = evidence.marginals(evidence.positions(estimand.columns) or (0,))
     if measured:
         estimate = _from_marginals(evidence, estimand, measured, grids or Grids())
     else:
-        estimate = _bounded(evidence, estimand)
+        estimate = _bounds(evidence, estimand)
     if estimate is None:
         return _nothing(evidence, estimand)
-    return estimate if math.isfinite(estimate.value) else _placed(estimate, evidence, estimand)
+    return estimate if math.isfinite(estimate.value) else _with_value(estimate, evidence, estimand)
 
 
 def _from_marginals(
@@ -510,7 +510,7 @@ def _from_marginals(
         return None
     if not estimator.is_settled and _finer_elsewhere(evidence, estimator.marginal):
         with suppress(CapacityError):
-            return _bounded(evidence, estimand)
+            return _bounds(evidence, estimand)
     scale = evidence.total if estimand.is_total and evidence.public_total else 1.0
     estimate = estimator.estimate(scale=scale, about=estimand.about)
     pair = estimator.functions.middle()
@@ -518,7 +518,7 @@ def _from_marginals(
     return replace(estimate, source=source)
 
 
-def _bounded(evidence: "Evidence", estimand: Estimand) -> Estimate | None:
+def _bounds(evidence: "Evidence", estimand: Estimand) -> Estimate | None:
     """The extremes over all tables that agree with what was measured; None where no row can exist."""
 
     def source_of(marginal: Marginal, function: Floats, sampling: float) -> Source | None:
@@ -549,7 +549,7 @@ def _best(
     found = [*counted, offset] if offset is not None else counted
     if len(found) < 2:
         return found[0] if found else None
-    return min(found, key=lambda one: one.width(_filled(evidence, one.marginal)))
+    return min(found, key=lambda one: one.width(_independent_shares(evidence, one.marginal)))
 
 
 def _in_groups(
@@ -560,8 +560,8 @@ def _in_groups(
     column = evidence.schema.columns[index]
     if len(measured[0].columns) > 1 or not isinstance(column, Hierarchy) or evidence.chosen.parts:
         return measured
-    assert evidence.tabulated is not None  # it is what was measured
-    found = evidence.tabulated.aligned((index,), {index: column.atom_groups})
+    assert evidence.tabulation is not None  # it is what was measured
+    found = evidence.tabulation.marginal_in((index,), {index: column.atom_groups})
     estimator = None if found is None else _ratio_estimator(evidence, estimand, found, grids)
     return (found,) if found is not None and estimator is not None and estimator.functions.exact else measured
 
@@ -575,25 +575,29 @@ def _surely_narrower(evidence: "Evidence", found: list[RatioEstimator]) -> list[
     exact = [one for one in found if one.functions.exact or (one.is_settled and one is finest)]
     if not exact:
         return found
-    least = min(one.width(_filled(evidence, one.marginal)) for one in exact)
+    least = min(one.width(_independent_shares(evidence, one.marginal)) for one in exact)
     others = [one for one in found if not any(one is other for other in exact)]
     return exact + [one for one in others if one.width(_most(evidence, one.marginal), surely=True) < least]
 
 
 def _most(evidence: "Evidence", marginal: Marginal) -> Floats:
     """The most rows that each cell of a marginal can hold, as shares, by its columns' own: (cells,)."""
-    shares = [_held(evidence, index, groups) for index, groups in zip(marginal.columns, marginal.groups, strict=True)]
+    shares = [
+        _column_shares(evidence, index, groups) for index, groups in zip(marginal.columns, marginal.groups, strict=True)
+    ]
     return np.asarray(functools.reduce(np.minimum.outer, shares), dtype=np.float64).ravel()
 
 
-def _filled(evidence: "Evidence", marginal: Marginal) -> Floats:
+def _independent_shares(evidence: "Evidence", marginal: Marginal) -> Floats:
     """About how the rows are distributed over the cells of a marginal, if its columns were independent: (cells,)."""
-    shares = [_held(evidence, index, groups) for index, groups in zip(marginal.columns, marginal.groups, strict=True)]
+    shares = [
+        _column_shares(evidence, index, groups) for index, groups in zip(marginal.columns, marginal.groups, strict=True)
+    ]
     product = np.asarray(functools.reduce(np.multiply.outer, shares), dtype=np.float64).ravel()
     return np.asarray(product / product.sum())
 
 
-def _held(evidence: "Evidence", index: int, groups: Integers) -> Floats:
+def _column_shares(evidence: "Evidence", index: int, groups: Integers) -> Floats:
     """About how the rows are distributed over cells of a column: (atoms,) → (cells,).
 
     Counts of atoms are added up as they are: those below 0 make up for rows that noise put into empty ones.
@@ -610,7 +614,8 @@ def _ratio_estimator(
 ) -> RatioEstimator | None:
     key = marginal, marking(estimand.conditions, (evidence.schema.columns[index] for index in marginal.columns))
     grid = grids.grid(
-        key, lambda: axes_of(evidence, marginal, estimand.conditions, estimand.valued, _places(evidence, estimand))
+        key,
+        lambda: axes_of(evidence, marginal, estimand.conditions, estimand.value_columns, _places(evidence, estimand)),
     )
     functions = grid.values(estimand.numerator, estimand.denominator)
     if functions.possible is None:
@@ -629,7 +634,7 @@ def _unevenness(
     evidence: "Evidence", estimand: Estimand, marginal: Marginal, functions: CellValues
 ) -> Unevenness | None:
     """How uneven rows are within cells, where functions vary by numbers alone."""
-    columns, conditions, valued = evidence.schema.columns, estimand.conditions, estimand.valued
+    columns, conditions, valued = evidence.schema.columns, estimand.conditions, estimand.value_columns
     if functions.exact or not is_only_uneven(columns, marginal, conditions, valued):
         return None
     return unevenness(evidence, marginal)
@@ -640,7 +645,7 @@ def _places(evidence: "Evidence", estimand: Estimand) -> Floats:
 
     Of several numbers they must do, as there are as many combinations as their product.
     """
-    numbers = [name for name in estimand.valued if isinstance(evidence.column(name), Celled)]
+    numbers = [name for name in estimand.value_columns if isinstance(evidence.column(name), Celled)]
     return CLOSE if isinstance(estimand.numerator, RowFunction) and len(numbers) == 1 else EVEN
 
 
@@ -653,7 +658,7 @@ def _divisor(evidence: "Evidence", estimand: Estimand) -> float | None:
     return 1.0 if estimand.is_total else None
 
 
-def _placed(estimate: Estimate, evidence: "Evidence", estimand: Estimand) -> Estimate:
+def _with_value(estimate: Estimate, evidence: "Evidence", estimand: Estimand) -> Estimate:
     """The estimate with the value of the synthetic rows, where they have one, else with the middle of its interval."""
     low, high = estimate.interval()
     found = evidence.synthetic(estimand.numerator, estimand.denominator)

@@ -189,7 +189,7 @@ class Place:
             own = np.where(null, 0.0, variable.factor.function(np.where(null, 1.0, chosen) / self.scale))
         return np.broadcast_to(own.reshape(self._shape), self._marginal.shape).ravel()
 
-    def summed(self, values: Floats) -> Floats:
+    def margin(self, values: Floats) -> Floats:
         """Sums over all other columns: (k, cells) → (k, cells of this column)."""
         others = tuple(1 + other for other in range(len(self._marginal.shape)) if other != self.axis)
         return np.asarray(values.reshape(len(values), *self._marginal.shape).sum(axis=others))

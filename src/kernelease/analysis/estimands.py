@@ -25,7 +25,7 @@ from kernelease.table.expressions.logic import (
     Negated,
     parse,
 )
-from kernelease.table.expressions.terms import Extracted, shown
+from kernelease.table.expressions.terms import Extracted, show
 from kernelease.table.parsing import float_values
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ class RowFunction(Integrand):
         return self.where.conditions
 
     def of(self, table: pa.Table) -> Floats:
-        values = evaluated(self.function, Columns(table))
+        values = evaluate_function(self.function, Columns(table))
         defined = ~np.isnan(values)
         chosen = np.ones_like(values) if self.presence else values
         return np.where(defined, chosen, 0.0) * self.where.of(table)
@@ -218,7 +218,7 @@ class Columns(Mapping[str, Any]):
         return int(self._table.num_columns)
 
 
-def evaluated(function: Callable[[Columns], Any], columns: Columns) -> Floats:
+def evaluate_function(function: Callable[[Columns], Any], columns: Columns) -> Floats:
     """The values of an analyst's function, one per row, or a `ParameterError`."""
     rows = columns._table.num_rows
     with np.errstate(all="ignore"):  # what is not defined is NaN, and left out
@@ -243,7 +243,7 @@ def numbers_of(column: Column, table: pa.Table) -> Floats:
 def columns_read(function: Callable[[Columns], Any], sample: pa.Table) -> tuple[str, ...]:
     """Which columns a function reads, found by calling it on a few rows."""
     columns = Columns(sample)
-    evaluated(function, columns)
+    evaluate_function(function, columns)
     return tuple(columns.read)
 
 
@@ -276,7 +276,7 @@ class Estimand:
         return tuple(dict.fromkeys(name for part in self.parts for name in part.columns))
 
     @property
-    def valued(self) -> frozenset[str]:
+    def value_columns(self) -> frozenset[str]:
         """The columns whose values matter, beside the outcomes of tests of that column alone."""
         names: set[str] = set()
         for part in self.parts:
@@ -358,34 +358,36 @@ def parse_condition(text: str, columns: Iterable[Column], structure: "Structure 
     """
     known = tuple(columns)
     try:
-        condition = _measured(
+        condition = _in_measured_columns(
             parse(text, (*known, *(() if structure is None else structure.columns))),
             {column.name: column for column in known},
             structure,
         )
     except ParameterError as error:
-        raise ParameterError(f"condition {shown(text, 200)}: {error}") from None
+        raise ParameterError(f"condition {show(text, 200)}: {error}") from None
     return condition
 
 
 def _check_measurable(leaf: Leaf) -> None:
     if isinstance(leaf, Computed):
         raise ParameterError(
-            f"{shown(str(leaf))} computes with columns. A rule of a schema may do so; what was measured answers "
+            f"{show(str(leaf))} computes with columns. A rule of a schema may do so; what was measured answers "
             "comparisons of a column with a value or another column. Ask for the expectation of a function instead."
         )
 
 
-def _measured(condition: Condition, columns: Mapping[str, Column], structure: "Structure | None") -> Condition:
+def _in_measured_columns(
+    condition: Condition, columns: Mapping[str, Column], structure: "Structure | None"
+) -> Condition:
     """The same condition, with tests of measured columns alone."""
     if isinstance(condition, Negated):
-        return Negated(part=_measured(condition.part, columns, structure))
+        return Negated(part=_in_measured_columns(condition.part, columns, structure))
     if isinstance(condition, Joined):
-        parts = tuple(_measured(part, columns, structure) for part in condition.parts)
+        parts = tuple(_in_measured_columns(part, columns, structure) for part in condition.parts)
         return Joined(parts=parts, every=condition.every)
     assert isinstance(condition, Leaf)
     if (stretch := _stretch(condition, structure)) is not None:
-        return _measured(stretch, columns, structure)
+        return _in_measured_columns(stretch, columns, structure)
     _check_measurable(condition)
     derived = [] if structure is None else [name for name in condition.names if name in structure.derivations]
     if structure is None or not derived:

@@ -66,7 +66,7 @@ class Calendar(StrEnum):
             return _EPOCH + timedelta(days=math.floor(value))
         return datetime.fromtimestamp(0, UTC).replace(tzinfo=None) + timedelta(seconds=round(value / 1e6))
 
-    def told(self, value: float) -> str:
+    def text_of(self, value: float) -> str:
         """The number as ISO 8601 writes it."""
         moment = self.moment(value)
         return "no limit" if moment is None else moment.isoformat()
@@ -152,7 +152,7 @@ def correlation_of(first: Source | None, second: Source | None) -> float | None:
     return min(max(covariance(one, other) / spread, -1.0), 1.0) if spread > 0.0 else 0.0
 
 
-def combined(terms: Sequence[tuple[float, Source | None]]) -> Source | None:
+def combine_sources(terms: Sequence[tuple[float, Source | None]]) -> Source | None:
     """Σ gradient·source; None where one of them is not known."""
     known = [(gradient, source) for gradient, source in terms if source is not None]
     return CombinedSource(tuple(known)) if len(known) == len(terms) else None
@@ -310,51 +310,51 @@ class Estimate:
 
     def log(self) -> "Estimate":
         """The natural logarithm; `np.log` calls it, too."""
-        return self._mapped("log", logarithm, 1.0 / self.value if self.value > 0.0 else math.inf)
+        return self._map("log", logarithm, 1.0 / self.value if self.value > 0.0 else math.inf)
 
     def sqrt(self) -> "Estimate":
         """The square root of what can't be negative; `np.sqrt` calls it, too."""
         slope = 0.5 / math.sqrt(self.value) if self.value > 0.0 else math.inf
-        return self._mapped("square root", square_root, slope)
+        return self._map("square root", square_root, slope)
 
     def exp(self) -> "Estimate":
         """The exponential."""
-        return self._mapped("exp", exponential, exponential(self.value))
+        return self._map("exp", exponential, exponential(self.value))
 
     def logit(self) -> "Estimate":
         """log(p / (1 − p)) of a share."""
         slope = self.value * (1.0 - self.value)
-        return self._mapped("logit", logit, 1.0 / slope if slope > 0.0 else math.inf)
+        return self._map("logit", logit, 1.0 / slope if slope > 0.0 else math.inf)
 
     def __add__(self, other: "Estimate | float") -> "Estimate":
         if isinstance(other, Estimate):
-            words = f"{self._named} + {other._named}"
-            return self._paired(other, SumLimits, self.value + other.value, (1.0, 1.0), words)
-        return self._mapped("", lambda value: value + other, 1.0, f"{self._named} + {_named(other)}")
+            words = f"{self._name} + {other._name}"
+            return self._pair(other, SumLimits, self.value + other.value, (1.0, 1.0), words)
+        return self._map("", lambda value: value + other, 1.0, f"{self._name} + {_name_of(other)}")
 
     def __sub__(self, other: "Estimate | float") -> "Estimate":
-        result, words = self + (-other), f"{self._named} − {_named(other)}"
+        result, words = self + (-other), f"{self._name} − {_name_of(other)}"
         if isinstance(other, Estimate) and self.calendar is not None and other.calendar is self.calendar:
-            result, words = result * (1.0 / self.calendar.day), f"days from {other._named} to {self._named}"
+            result, words = result * (1.0 / self.calendar.day), f"days from {other._name} to {self._name}"
         return replace(result, about=words)
 
     def __mul__(self, other: "Estimate | float") -> "Estimate":
-        words = f"{self._named} · {_named(other)}"
+        words = f"{self._name} · {_name_of(other)}"
         if isinstance(other, Estimate):
-            return self._paired(other, ProductLimits, self.value * other.value, (other.value, self.value), words)
-        return self._mapped("", lambda value: other * value, float(other), words)
+            return self._pair(other, ProductLimits, self.value * other.value, (other.value, self.value), words)
+        return self._map("", lambda value: other * value, float(other), words)
 
     def __truediv__(self, other: "Estimate | float") -> "Estimate":
-        words = f"{self._named} / {_named(other)}"
+        words = f"{self._name} / {_name_of(other)}"
         if not isinstance(other, Estimate):
             return replace(self * (1.0 / other), about=words)
         if other.value == 0.0:
-            return self._paired(other, QuotientLimits, math.nan, (math.inf, math.inf), words)
+            return self._pair(other, QuotientLimits, math.nan, (math.inf, math.inf), words)
         value = self.value / other.value
-        return self._paired(other, QuotientLimits, value, (1.0 / other.value, -value / other.value), words)
+        return self._pair(other, QuotientLimits, value, (1.0 / other.value, -value / other.value), words)
 
     def __neg__(self) -> "Estimate":
-        return self._mapped("", lambda value: -value, -1.0, f"−{self._named}")
+        return self._map("", lambda value: -value, -1.0, f"−{self._name}")
 
     def __radd__(self, other: float) -> "Estimate":
         return self + other
@@ -367,11 +367,11 @@ class Estimate:
 
     def __rtruediv__(self, other: float) -> "Estimate":
         slope = -1.0 / self.value**2 if self.value != 0.0 else -math.inf
-        inverse = self._mapped("", lambda value: 1.0 / value if value != 0.0 else math.inf, slope)
+        inverse = self._map("", lambda value: 1.0 / value if value != 0.0 else math.inf, slope)
         known = self.possible[0] > 0.0 or self.possible[1] < 0.0
         possible = inverse.possible if known else REAL_LINE
         turned = replace(inverse, limits=ReciprocalLimits(self.limits), possible=possible)
-        return replace(turned * other, about=f"{other:g} / {self._named}")
+        return replace(turned * other, about=f"{other:g} / {self._name}")
 
     def __gt__(self, other: "Estimate | float") -> bool:
         """Whether the whole 95 % interval (of the difference) is above; `a > b` and `a < b` may both be false."""
@@ -383,12 +383,10 @@ class Estimate:
         return difference.interval()[1] < 0.0
 
     @property
-    def _named(self) -> str:
+    def _name(self) -> str:
         return f"({self.about})" if " " in self.about else self.about or "estimate"
 
-    def _mapped(
-        self, name: str, function: Callable[[float], float], slope: float, about: str | None = None
-    ) -> "Estimate":
+    def _map(self, name: str, function: Callable[[float], float], slope: float, about: str | None = None) -> "Estimate":
         """A monotone function of the estimate."""
         finite = math.isfinite(slope)
         value = function(self.value) if math.isfinite(self.value) else math.nan
@@ -406,16 +404,16 @@ class Estimate:
             ),
             limits=limits,
             target=self.target,
-            about=about or f"{name} of {self._named}",
+            about=about or f"{name} of {self._name}",
             remark=self.remark,
             possible=(ends[0], ends[1]),
             scale=_times(size, self.telling) if size > 0.0 else math.inf,
             vague=self.says_little,
             spread=_times(size, self.spread) if size > 0.0 else math.inf,
-            source=combined([(slope, self.source)]) if finite else None,
+            source=combine_sources([(slope, self.source)]) if finite else None,
         )
 
-    def _paired(
+    def _pair(
         self,
         other: "Estimate",
         kind: Callable[..., PairLimits],
@@ -426,14 +424,14 @@ class Estimate:
         """A function of two estimates, with the joint error of their sources."""
         if self.target is not other.target:
             raise ParameterError(
-                f"These estimates can't be combined: {self._named} is about {_TARGETS[self.target]}, {other._named} "
+                f"These estimates can't be combined: {self._name} is about {_TARGETS[self.target]}, {other._name} "
                 f"about {_TARGETS[other.target]}. Ask both with the same target."
             )
         pair = (self, other)
         operands = [Operand(value=one.value, bias=one.parts.bias, limits=one.limits) for one in pair]
         correlation = correlation_of(self.source, other.source)
         limits = kind(first=operands[0], second=operands[1], correlation=correlation)
-        source = combined(list(zip(slopes, (one.source for one in pair), strict=True)))
+        source = combine_sources(list(zip(slopes, (one.source for one in pair), strict=True)))
         ends = limits.over(self.possible, other.possible)
         return Estimate(
             value=value,
@@ -452,7 +450,7 @@ class Estimate:
     def summary(self) -> str:
         """All of it in words."""
         low, high = self.interval()
-        lines = [f"{self.about or 'estimate'}: {self}", f"95 % interval: {self.told(low)} to {self.told(high)}"]
+        lines = [f"{self.about or 'estimate'}: {self}", f"95 % interval: {self.text_of(low)} to {self.text_of(high)}"]
         lines.append(
             f"standard error {plain_number(self.standard_error)}: privacy noise {plain_number(self.parts.noise)}, "
             f"sampling {plain_number(self.parts.sampling)}, places within cells {plain_number(self.parts.inside)}; "
@@ -463,9 +461,9 @@ class Estimate:
             lines.append(f"this release can't answer it: {self.why}")
         return "\n".join([*lines, self.remark] if self.remark else lines)
 
-    def told(self, number: float) -> str:
+    def text_of(self, number: float) -> str:
         """A number of the estimate's kind in words: a date where it is one."""
-        return _number(number) if self.calendar is None else self.calendar.told(number)
+        return _number(number) if self.calendar is None else self.calendar.text_of(number)
 
     def digits(self, level: float = CONFIDENCE) -> int:
         """How many decimals to print: two digits of the margin, and no more than value and both ends have."""
@@ -479,9 +477,9 @@ class Estimate:
     def __str__(self) -> str:
         low, high = self.interval()
         if math.isnan(self.value):
-            return f"unknown ({self.told(low)} to {self.told(high)})" if low < high < math.inf else "unknown"
+            return f"unknown ({self.text_of(low)} to {self.text_of(high)})" if low < high < math.inf else "unknown"
         if self.calendar is not None:
-            return f"{self.told(self.value)} ({self.told(low)} to {self.told(high)})"
+            return f"{self.text_of(self.value)} ({self.text_of(low)} to {self.text_of(high)})"
         below, above = self.value - low, high - self.value
         if not (math.isfinite(below) and math.isfinite(above)):
             return f"{plain_number(self.value)} (not bounded)"
@@ -500,11 +498,11 @@ class Estimate:
         return f'<span title="{html.escape(self.summary(), quote=True)}"{grey}>{html.escape(str(self))}</span>'
 
 
-def _named(operand: "Estimate | float") -> str:
+def _name_of(operand: "Estimate | float") -> str:
     given: object = operand
     if not isinstance(given, Estimate | Real):
         raise ParameterError(f"An estimate must be combined with a number or an estimate, got {type(given).__name__}.")
-    return operand._named if isinstance(operand, Estimate) else f"{operand:g}"
+    return operand._name if isinstance(operand, Estimate) else f"{operand:g}"
 
 
 def _remarks(pair: "tuple[Estimate, Estimate]", *, known: bool) -> list[str]:
@@ -568,10 +566,10 @@ def _number(value: float) -> str:
     return "no limit" if math.isinf(value) else plain_number(value)
 
 
-def aligned(lines: Sequence[Sequence[str]]) -> list[str]:
+def align(lines: Sequence[Sequence[str]]) -> list[str]:
     """Lines of a table as text, with columns as wide as their longest cell.
 
-    >>> aligned([("a", "b"), ("long", "c")])
+    >>> align([("a", "b"), ("long", "c")])
     ['a     b', 'long  c']
     """
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]

@@ -22,7 +22,7 @@ from kernelease.analysis.estimands import (
     parse_condition,
     single_valued,
 )
-from kernelease.analysis.estimate import Target, aligned
+from kernelease.analysis.estimate import Target, align
 from kernelease.analysis.inference import CONFIDENCE, critical_value
 from kernelease.analysis.inside import Unevenness, hidden_places, is_only_uneven, squared_rows, unevenness
 from kernelease.analysis.representatives import (
@@ -34,7 +34,7 @@ from kernelease.analysis.representatives import (
     cell_values,
     few,
     representatives,
-    weighted,
+    weigh_atoms,
 )
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
@@ -93,10 +93,10 @@ def _refuse_vague(
     rows = np.maximum(marginal.counts, 0.0)
     doubted = float(rows @ flags.slack) + DOUBT * math.sqrt(float(flags.variance.sum()))
     if doubted > MOST_CUT * float(rows @ flags.meant):
-        raise ParameterError(_cut(declared, marginal, functions, chosen))
+        raise ParameterError(_cut_message(declared, marginal, functions, chosen))
 
 
-def _placed(
+def _axes_of(
     declared: Sequence[Column], chosen: Indicator, marginal: Marginal
 ) -> list[tuple[int, Column, Representatives, Integers]]:
     """The columns of the condition: place in the marginal, representatives, and the cell of each atom."""
@@ -111,9 +111,9 @@ def _placed(
 def _values(evidence: "Evidence", chosen: Indicator, marginal: Marginal) -> CellValues:
     """Whether rows are meant, in the cells of the condition's columns."""
     axes = []
-    for place, column, points, groups in _placed(evidence.schema.columns, chosen, marginal):
+    for place, column, points, groups in _axes_of(evidence.schema.columns, chosen, marginal):
         index = marginal.columns[place]
-        held = weighted(points, evidence.shares(index) + LEAST, hidden_places(evidence, index, groups))
+        held = weigh_atoms(points, evidence.shares(index) + LEAST, hidden_places(evidence, index, groups))
         axes.append((column.name, few(held, column, groups, chosen.conditions), groups))
     return cell_values(axes, chosen, None)
 
@@ -140,9 +140,9 @@ def _flags(evidence: "Evidence", chosen: Indicator, marginal: Marginal, function
     return Flags(meant=middle, slack=np.maximum(most - middle, middle - least), variance=nothing)
 
 
-def _cut(declared: Sequence[Column], marginal: Marginal, functions: CellValues, chosen: Indicator) -> str:
+def _cut_message(declared: Sequence[Column], marginal: Marginal, functions: CellValues, chosen: Indicator) -> str:
     """Which cell the condition cuts through, and what to ask instead."""
-    axes = _placed(declared, chosen, marginal)
+    axes = _axes_of(declared, chosen, marginal)
     far = int(np.argmax(functions.greatest(0.0)[0] - functions.least(0.0)[0]))
     place = np.unravel_index(far, [int(groups.max()) + 1 for _, _, _, groups in axes])
     cells = [
@@ -182,22 +182,22 @@ def not_together(
     """
     rows = " among such rows" if among else ""
     return ParameterError(
-        f"{what}: {_joined(names, missing)} were not measured together, so nothing says how they go together{rows}."
-        f"{_known(names, missing, set(sets))} {instead}"
+        f"{what}: {_list_names(names, missing)} were not measured together, so nothing says how they go together{rows}."
+        f"{_measured_together(names, missing, set(sets))} {instead}"
     )
 
 
-def _known(names: Sequence[str], missing: set[int], sets: set[tuple[int, ...]]) -> str:
+def _measured_together(names: Sequence[str], missing: set[int], sets: set[tuple[int, ...]]) -> str:
     """The sets of as many columns that were measured, those that share most with the missing one first."""
     large = [one for one in sets if len(one) >= min(3, len(missing))]
     if not large:
         return " Only single columns and pairs were." if len(missing) > 2 else ""
     nearest = sorted(large, key=lambda one: (-len(missing & set(one)), len(one), one))
     more = f", and {len(large) - MOST_NAMED} more" if len(large) > MOST_NAMED else ""
-    return f" Measured together were {'; '.join(_joined(names, one) for one in nearest[:MOST_NAMED])}{more}."
+    return f" Measured together were {'; '.join(_list_names(names, one) for one in nearest[:MOST_NAMED])}{more}."
 
 
-def _joined(names: Sequence[str], columns: Iterable[int]) -> str:
+def _list_names(names: Sequence[str], columns: Iterable[int]) -> str:
     return ", ".join(names[index] for index in sorted(columns))
 
 
@@ -240,7 +240,7 @@ class Evidence:
     def within(self, chosen: Indicator) -> "Evidence":
         """What is said about the rows that fulfil conditions, in place of all rows.
 
-        Where these cut through cells, `estimated` and `modelled` count the rows in doubt; nothing else does.
+        Where these cut through cells, `answer_estimate` and `answer_model` count the rows in doubt; nothing else does.
         """
         if not chosen.parts:
             return self
@@ -270,7 +270,7 @@ class Evidence:
         return self.measured.neighbours is Neighbours.REPLACE_ONE and not self.chosen.parts
 
     @property
-    def counted(self) -> bool:
+    def has_counts(self) -> bool:
         """Whether columns were counted, so that answers come from counts."""
         return isinstance(self.measured, NoisyBlocks)
 
@@ -386,7 +386,7 @@ class Evidence:
         return found
 
     @property
-    def tabulated(self) -> Tabulation | None:
+    def tabulation(self) -> Tabulation | None:
         """All noisy counts and moments of a table; None where there are none."""
         return tabulation(self.measured) if isinstance(self.measured, NoisyBlocks) else None
 
@@ -476,7 +476,7 @@ class Answerable:
     smallest: float | None
 
     @property
-    def measured(self) -> bool:
+    def is_measured(self) -> bool:
         """Whether the columns were measured, together if there are two."""
         return self.noise is not None
 
@@ -512,9 +512,9 @@ class Answers:
     @property
     def lines(self) -> list[tuple[str, str, str, str]]:
         """Columns, cells, noise of a count, smallest group; as text."""
-        return [(" × ".join(item.columns), *self._told(item)) for item in self.items]
+        return [(" × ".join(item.columns), *self._texts_of(item)) for item in self.items]
 
-    def _told(self, item: Answerable) -> tuple[str, str, str]:
+    def _texts_of(self, item: Answerable) -> tuple[str, str, str]:
         if item.cells is None or item.noise is None or item.smallest is None:
             return "not measured", "-", "-"
         if item.smallest > self.rows:
@@ -522,7 +522,7 @@ class Answers:
         return f"{item.cells:,}", f"{item.noise:,.1f}", f"{item.smallest:,.0f} rows ({item.smallest / self.rows:.1%})"
 
     def __str__(self) -> str:
-        return "\n".join([*self.notices, *aligned([HEADER, *self.lines])])
+        return "\n".join([*self.notices, *align([HEADER, *self.lines])])
 
     def __repr__(self) -> str:
         return str(self)
@@ -545,7 +545,7 @@ def answers(evidence: Evidence) -> Answers:
 
 def _answerable(evidence: Evidence, columns: tuple[int, ...]) -> Answerable:
     names = tuple(evidence.schema.names[index] for index in columns)
-    tabulated = evidence.tabulated
+    tabulated = evidence.tabulation
     measured = [] if tabulated is None else [part for _, part in tabulated.covering(columns)]
     if not measured:
         return Answerable(columns=names, cells=None, noise=None, smallest=None)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 import pyarrow as pa
 
-from kernelease.analysis.estimands import Columns, Estimand, evaluated
+from kernelease.analysis.estimands import Columns, Estimand, evaluate_function
 from kernelease.analysis.estimate import Estimate, Parts, Target
 from kernelease.analysis.inference import REAL_LINE, ConfidenceLimits, Interval, Ratio, critical_value
 from kernelease.arrays import Floats, Rows
@@ -79,11 +79,11 @@ class FeatureAverages:
         for ridge in RIDGES:
             scale = ridge * float(singular[0]) ** 2 if len(singular) else 1.0
             coefficients = right.T @ (singular / (singular**2 + scale) * target)
-            found.append(self._fitted(values, coefficients, centre - float(mean @ coefficients)))
-        found.append(self._fitted(values, np.zeros(self.features.shape[1]), centre))
+            found.append(self._fit(values, coefficients, centre - float(mean @ coefficients)))
+        found.append(self._fit(values, np.zeros(self.features.shape[1]), centre))
         return min(found, key=lambda one: z * self.embedding.sigma * np.linalg.norm(one.coefficients) + one.range)
 
-    def _fitted(self, values: Floats, coefficients: Floats, constant: float) -> LinearFit:
+    def _fit(self, values: Floats, coefficients: Floats, constant: float) -> LinearFit:
         rest = values - constant - self.features @ coefficients
         return LinearFit(
             coefficients=coefficients,
@@ -124,7 +124,7 @@ class FeatureAverages:
         if self.embedding.neighbours is Neighbours.ADD_REMOVE:
             counted = measurement.standard_deviation / count_increment(feature_map)
         pair = np.stack(
-            [_scaled(one, measurement.standard_deviation * feature_map.step, counted) for one in (top, bottom)]
+            [_scale(one, measurement.standard_deviation * feature_map.step, counted) for one in (top, bottom)]
         )
         if is_total:
             pair[1] = 0.0
@@ -203,9 +203,9 @@ def vector_expectation(
 ) -> Estimate:
     """The mean of a function of the columns x0, x1, … of a release of vectors; `points` are as features take them."""
     others = _anywhere(domain.kernel) if isinstance(domain, LabelledDomain) else _around(points)
-    whole = domain.weighted(others, np.ones(len(others)), np.random.default_rng(0))
+    whole = domain.table_of_points(others, np.ones(len(others)), np.random.default_rng(0))
     more = whole.drop_columns([domain.weight_name]).cast(table.schema)
-    values = evaluated(function, Columns(pa.concat_tables([table, more])))
+    values = evaluate_function(function, Columns(pa.concat_tables([table, more])))
     if np.isnan(values).any():
         raise ParameterError("expectation: the function must be defined everywhere: it gave NaN.")
     return FeatureAverages.of(embedding, points, weights, others).estimate(
@@ -239,6 +239,6 @@ def _possible(numerator: Floats, denominator: Floats | None, scale: float) -> In
     return (scale * float(here.min()), scale * float(here.max())) if len(here) else REAL_LINE
 
 
-def _scaled(fitted: LinearFit, sigma: float, counted: float) -> Floats:
+def _scale(fitted: LinearFit, sigma: float, counted: float) -> Floats:
     """The estimate of a sum as weights of independent standard errors: those of the features, and the count's."""
     return np.append(sigma * fitted.coefficients, counted * (fitted.constant + fitted.correction))

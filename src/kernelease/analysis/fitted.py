@@ -99,10 +99,10 @@ class FittedModel:
         estimates: dict[Label, Estimate] = {}
         for label, line in zip(labels, design, strict=True):
             key = label[0] if len(names) == 1 else label
-            estimates[key] = self._expected(line, f"{about} for {', '.join(label)}")
+            estimates[key] = self._expectation(line, f"{about} for {', '.join(label)}")
         return Groups(names[0] if len(names) == 1 else tuple(names), estimates)
 
-    def _expected(self, line: Floats, about: str) -> Estimate:
+    def _expectation(self, line: Floats, about: str) -> Estimate:
         predictor = Estimate.normal(float(line @ self.slopes), noise=self.error(line), target=self.evidence.target)
         found = predictor if self.family == "linear" else predictor.exp()
         if self.family == "logistic":  # odds to a share

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array, hstack, vstack
 
 from kernelease.analysis.estimands import Estimand
-from kernelease.analysis.estimate import Estimate, Parts, Source, Target, combined, covariance
+from kernelease.analysis.estimate import Estimate, Parts, Source, Target, combine_sources, covariance
 from kernelease.analysis.inference import CONFIDENCE, ConfidenceLimits, Interval, NormalLimits, critical_value
 from kernelease.analysis.representatives import CellValues, Representatives, cell_values, outcomes, representatives
 from kernelease.arrays import Floats, Integers
@@ -59,7 +59,7 @@ class KnownCounts:
             drawn = float(marginal.sampling([function])[0, 0]) if target is Target.POPULATION else 0.0
             terms.append((1.0, source_of(marginal, function, math.sqrt(max(0.0, drawn)))))
             first += int(unions.max()) + 1
-        source = combined(terms)
+        source = combine_sources(terms)
         return math.inf if source is None else math.sqrt(covariance(source.weights(), source.weights()))
 
 
@@ -167,7 +167,7 @@ def frechet_bounds(evidence: "Evidence", estimand: Estimand, source_of: SourceOf
     `source_of` says where the error of a sum over the cells of a marginal comes from, with its sampling error.
     """
     columns = evidence.positions(estimand.columns)
-    known = _known(evidence, columns)
+    known = _measured_marginals(evidence, columns)
     chosen = _classes(evidence, estimand, columns, known)
     axes = [
         (evidence.schema.columns[index].name, part.points, part.groups)
@@ -247,7 +247,7 @@ def _classes(
     for parts in PARTS:
         found = [
             atom_classes(
-                column, estimand.conditions, parts=parts if column.name in estimand.valued else 1, cells=counted
+                column, estimand.conditions, parts=parts if column.name in estimand.value_columns else 1, cells=counted
             )
             for column, counted in zip(declared, cells, strict=True)
         ]
@@ -259,7 +259,7 @@ def _classes(
     )
 
 
-def _known(evidence: "Evidence", columns: tuple[int, ...]) -> list[Marginal]:
+def _measured_marginals(evidence: "Evidence", columns: tuple[int, ...]) -> list[Marginal]:
     """What was measured of some of the columns, in the round that has the least noise."""
     known = []
     for size in range(1, MOST_COLUMNS + 1):

@@ -98,13 +98,13 @@ class _Equations:
 
     def _alone(self) -> Marginal | None:
         """The counts of a single covariate, in the cells in which it was counted with the response."""
-        tabulated = self.evidence.tabulated
+        tabulated = self.evidence.tabulation
         if len(self.covariates) != 1 or not self.present.all() or tabulated is None or self.evidence.chosen.parts:
             return None
         (index,) = self.covariates
         beside = self._marginal({index, *self.response.columns}, needed=True)
         assert beside is not None  # it was needed
-        return tabulated.aligned((index,), {index: beside.groups[beside.columns.index(index)]})
+        return tabulated.marginal_in((index,), {index: beside.groups[beside.columns.index(index)]})
 
     def _marginal(self, columns: set[int], *, needed: bool) -> Marginal | None:
         finest = self.evidence.finest(tuple(sorted(columns)))
@@ -121,13 +121,13 @@ class _Equations:
         if len(term.factors) < 2 and len(first.columns) > 2:
             marginal = self._marginal(term.columns | self.response.columns, needed=True) or first
         plain = all(one.factor is None or one.factor.shape is Shape.PLAIN for one in term.factors)
-        if plain and len(marginal.columns) <= 2 and self._told(term, marginal):
-            parts = [self._summed(one) for one in (*term.factors, *self.response.factors)]
+        if plain and len(marginal.columns) <= 2 and self._knows_values(term, marginal):
+            parts = [self._summand(one) for one in (*term.factors, *self.response.factors)]
             found = product(self.evidence.moments, [*parts, *self._flag()], marginal)
             return Product(found.pieces, blurs=found.blurs)
         return self._by_cells(term, marginal)
 
-    def _told(self, term: Term, marginal: Marginal) -> bool:
+    def _knows_values(self, term: Term, marginal: Marginal) -> bool:
         """Whether the numbers in a product are single values in each cell, or moments say where in it they lie."""
         moments = self.evidence.moments
         for variable in (*term.factors, *self.response.factors):
@@ -147,7 +147,7 @@ class _Equations:
                 return False
         return True
 
-    def _summed(self, variable: Variable) -> Summed:
+    def _summand(self, variable: Variable) -> Summed:
         """A variable as sums of products take it."""
         column = self.evidence.schema.columns[variable.column]
         nothing = np.zeros_like(variable.values)
@@ -189,8 +189,8 @@ class _Equations:
         """Newton's method with the derivative on the nearest distribution, and the errors of where it ends."""
         slopes = self._newton(self._start(), None, _NEAR)
         if slopes is None or self._ran_away(slopes):
-            return Regression(formula, {term.name: self._lost(formula, term) for term in self.terms})
-        self.sampling = self._sampled(slopes)
+            return Regression(formula, {term.name: self._no_solution(formula, term) for term in self.terms})
+        self.sampling = self._sampling_covariance(slopes)
         return self._told_by(formula, slopes)
 
     def _newton(self, slopes: Floats, fixed: int | None, near: float) -> Floats | None:
@@ -252,7 +252,7 @@ class _Equations:
         for place, low, high in self.design.ends:
             if place.told:
                 rise = self._rise(slopes, low, high)
-                mean = place.summed(rise * shares) / np.maximum(place.summed(shares[None]), 1e-300)
+                mean = place.margin(rise * shares) / np.maximum(place.margin(shares[None]), 1e-300)
                 found.append((place, mean / np.where(place.half > 0.0, place.half, np.inf), rise))
         return found
 
@@ -292,7 +292,7 @@ class _Equations:
 
     def noise(self, rows: Sequence[list[tuple[float, Product]]]) -> Floats:
         """The covariance of such sums by the noise of all blocks."""
-        tabulated = self.evidence.tabulated
+        tabulated = self.evidence.tabulation
         assert tabulated is not None  # the counts came from it
         return covariance_of(rows, tabulated.sigmas)
 
@@ -365,7 +365,7 @@ class _Equations:
             evidence=self.evidence, family=self.family, terms=tuple(self.terms), slopes=slopes, error=error
         )
 
-    def _lost(self, formula: str, term: Term) -> Estimate:
+    def _no_solution(self, formula: str, term: Term) -> Estimate:
         remark = "the noisy counts have no solution: too little signal for this model"
         about = f"{term.name} in {formula}"
         lost = Estimate.normal(math.nan, noise=math.inf, target=self.evidence.target, about=about)
@@ -382,7 +382,7 @@ class _Equations:
         error = math.sqrt(max(0.0, float(self.joint.joint([function])[1][0, 0])))
         return bool(roots[0] > max(WEAK * error, _SINGULAR))
 
-    def _sampled(self, slopes: Floats) -> Floats:
+    def _sampling_covariance(self, slopes: Floats) -> Floats:
         """The covariance of the equations over tables drawn from the population, from the synthetic rows; robust."""
         rows, weights = self.evidence.rows, self.evidence.weights
         count = len(self.terms)
@@ -429,7 +429,7 @@ class ScoreLimits(ConfidenceLimits):
             return value
         slopes, inside, step = self.slopes, 0.0, reach
         for _ in range(_TRIES):
-            tested = self._tested(slopes, value + side * step, level)
+            tested = self._test(slopes, value + side * step, level)
             if tested is None:
                 return side * math.inf
             slopes, over = tested
@@ -445,14 +445,14 @@ class ScoreLimits(ConfidenceLimits):
         slopes, value = self.slopes, float(self.slopes[self.place])
         for _ in range(_TRIES):
             middle = 0.5 * (inside + outside)
-            tested = self._tested(slopes, value + side * middle, level)
+            tested = self._test(slopes, value + side * middle, level)
             if tested is None or abs(tested[1]) < _ENOUGH:
                 return outside if tested is None else middle
             slopes, over = tested
             inside, outside = (inside, middle) if over > 0.0 else (middle, outside)
         return outside
 
-    def _tested(self, slopes: Floats, value: float, level: float) -> tuple[Floats, float] | None:
+    def _test(self, slopes: Floats, value: float, level: float) -> tuple[Floats, float] | None:
         """All coefficients with this one at a value, and how far beyond the critical value its test is: a share."""
         found = self.equations.test(slopes, self.place, value)
         if found is None:

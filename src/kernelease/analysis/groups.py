@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, final
 import numpy as np
 
 from kernelease.analysis.estimands import Indicator
-from kernelease.analysis.estimate import Estimate, aligned
+from kernelease.analysis.estimate import Estimate, align
 from kernelease.analysis.inference import CONFIDENCE, ConfidenceLimits, Interval, TestResult, critical_value
-from kernelease.analysis.plots import MOST_PLOTTED, coefficient_chart, estimate_chart, heat_chart, stacked
+from kernelease.analysis.plots import MOST_PLOTTED, coefficient_chart, estimate_chart, heat_chart, stack
 from kernelease.arrays import Floats
 from kernelease.errors import CapacityError, LabelError, ParameterError, nearest
 from kernelease.estimate.marginal import ConditionalMarginal
@@ -48,7 +48,7 @@ class Groups(Mapping[Label, Estimate]):
 
     def __getitem__(self, label: Label) -> Estimate:
         if label not in self.estimates:
-            raise _no_label(label, self.estimates, f"by {joined(self.by)}")
+            raise _no_label(label, self.estimates, f"by {join_label(self.by)}")
         return self.estimates[label]
 
     def __iter__(self) -> Iterator[Label]:
@@ -86,12 +86,12 @@ class Groups(Mapping[Label, Estimate]):
         return estimate_chart(lines, title, about=about or _common(self.values()), legend=", ".join(names[:-1]))
 
     def __str__(self) -> str:
-        labels = [joined(label) for label in self]
+        labels = [join_label(label) for label in self]
         width = max(map(len, labels), default=0)
         return "\n".join(f"{label:<{width}}  {estimate}" for label, estimate in zip(labels, self.values(), strict=True))
 
     def __repr__(self) -> str:
-        return f"by {joined(self.by)}:\n{self}"
+        return f"by {join_label(self.by)}:\n{self}"
 
     def _repr_html_(self) -> str:
         lines: list[Line] = [[*as_tuple(label), estimate] for label, estimate in self.items()]
@@ -149,7 +149,7 @@ class EstimateTable:
     def __str__(self) -> str:
         lines = [[self.title, *self.columns]]
         lines += [[label, *map(str, line)] for label, line in zip(self.rows, self.estimates, strict=True)]
-        return "\n".join(aligned(lines))
+        return "\n".join(align(lines))
 
     def __repr__(self) -> str:
         return str(self)
@@ -160,8 +160,8 @@ class EstimateTable:
 
 
 def _no_label(label: object, known: Iterable[Label], where: str) -> LabelError:
-    told = [joined(one) for one in known]
-    wanted = joined(label) if isinstance(label, str | tuple) else str(label)
+    told = [join_label(one) for one in known]
+    wanted = join_label(label) if isinstance(label, str | tuple) else str(label)
     listed = "; ".join(told[:_MOST_TOLD]) + ("; …" if len(told) > _MOST_TOLD else "")
     return LabelError(f"There is no {wanted!r} {where}.{nearest(wanted, told)} There are {listed}.")
 
@@ -181,7 +181,7 @@ def _plain(estimate: Estimate, number: float) -> Any:
     return float(number) if math.isfinite(number) else math.nan
 
 
-def joined(label: Label) -> str:
+def join_label(label: Label) -> str:
     """A label in one line."""
     return ", ".join(as_tuple(label))
 
@@ -287,13 +287,13 @@ class Regression(Mapping[str, Estimate]):
 
     def predict(self, rows: Mapping[str, Any]) -> "Groups":
         """The mean response for values of the covariates, with a confidence band: {"age": [30, 50], "sex": "F"}."""
-        return self._known("predict").predict(rows, f"mean of {self.formula.partition('~')[0].strip()}")
+        return self._model_for("predict").predict(rows, f"mean of {self.formula.partition('~')[0].strip()}")
 
     def effects(self) -> "Groups":
         """How far the mean response moves with each covariate, on average over the rows: marginal effects."""
-        return self._known("effects").effects()
+        return self._model_for("effects").effects()
 
-    def _known(self, what: str) -> "FittedModel":
+    def _model_for(self, what: str) -> "FittedModel":
         if self.model is None:
             raise ParameterError(f"{what}: this model has no solution, or is a difference of two.")
         return self.model
@@ -336,7 +336,7 @@ class RegressionGroups(Mapping[Label, Regression]):
 
     def __getitem__(self, label: Label) -> Regression:
         if label not in self.models:
-            raise _no_label(label, self.models, f"by {joined(self.by)}")
+            raise _no_label(label, self.models, f"by {join_label(self.by)}")
         return self.models[label]
 
     def __iter__(self) -> Iterator[Label]:
@@ -382,13 +382,13 @@ class RegressionGroups(Mapping[Label, Regression]):
 
     def plot(self, level: float = CONFIDENCE) -> Any:
         """An Altair chart of each coefficient but the intercept, one below the other. Needs the extra `plot`."""
-        return stacked([self.coefficient(name).plot(level, about=name) for name in self.names if name != INTERCEPT])
+        return stack([self.coefficient(name).plot(level, about=name) for name in self.names if name != INTERCEPT])
 
     def __str__(self) -> str:
-        return "\n".join(f"{joined(label)}: {model}" for label, model in self.items())
+        return "\n".join(f"{join_label(label)}: {model}" for label, model in self.items())
 
     def __repr__(self) -> str:
-        return f"by {joined(self.by)}:\n{self}"
+        return f"by {join_label(self.by)}:\n{self}"
 
     def _repr_html_(self) -> str:
         names = self.names
@@ -423,7 +423,7 @@ class WidenedLimits(ConfidenceLimits):
         return max(low, min(self.value, self.within[0])), min(high, max(self.value, self.within[1]))
 
 
-def doubted(estimate: Estimate, *, bounded: bool = False) -> Estimate:
+def with_doubt(estimate: Estimate, *, bounded: bool = False) -> Estimate:
     """The estimate with what the rows of cut cells may change in its bias and its interval.
 
     Its error is a sum of functions of cells, to first order; so is what the rows of a cell change that are taken to be
@@ -471,7 +471,7 @@ MOST_GROUPS = 4096  # more would not be read, and take minutes
 Answer = TypeVar("Answer")
 
 
-def grouped(
+def answer_by_group(
     evidence: "Evidence",
     by: str | Sequence[str],
     columns: Iterable[str],
@@ -525,7 +525,7 @@ def title_of(by: str | Sequence[str] | None) -> Label:
 ALONE = "Ask about all rows, or about groups that were measured together with what is asked."
 
 
-def estimated(
+def answer_estimate(
     evidence: "Evidence",
     sets: Sequence[Iterable[str]],
     answer: Callable[["Evidence"], Estimate],
@@ -541,17 +541,17 @@ def estimated(
     else it is refused in the name of `what`, with what to ask `instead`, unless it is about all rows.
     """
 
-    def asked(rows: "Evidence") -> Estimate:
+    def ask(rows: "Evidence") -> Estimate:
         found = answer(rows)
-        return doubted(found, bounded=True) if _is_cut(rows, sets) and _has_ends(found) else found
+        return with_doubt(found, bounded=True) if _is_cut(rows, sets) and _has_ends(found) else found
 
-    found = _asked(evidence, sets, asked, (what, instead), where, by)
+    found = _ask(evidence, sets, ask, (what, instead), where, by)
     if isinstance(found, dict):
-        return Groups(title_of(by), {label: _told(one, where, told) for label, (one, told) in found.items()})
-    return _told(found, where, "")
+        return Groups(title_of(by), {label: _with_rows(one, where, told) for label, (one, told) in found.items()})
+    return _with_rows(found, where, "")
 
 
-def modelled(
+def answer_model(
     evidence: "Evidence",
     sets: Sequence[Iterable[str]],
     answer: Callable[["Evidence"], Regression],
@@ -561,23 +561,23 @@ def modelled(
     where: str | None = None,
     by: str | Sequence[str] | None = None,
 ) -> Regression | RegressionGroups:
-    """A model of the rows that fulfil a condition, or one of each group of them; as `estimated`."""
+    """A model of the rows that fulfil a condition, or one of each group of them; as `answer_estimate`."""
 
-    def asked(rows: "Evidence") -> Regression:
+    def ask(rows: "Evidence") -> Regression:
         found = answer(rows)
         if not _is_cut(rows, sets):
             return found
-        return found.with_estimates({name: doubted(e) if _has_ends(e) else e for name, e in found.items()})
+        return found.with_estimates({name: with_doubt(e) if _has_ends(e) else e for name, e in found.items()})
 
-    found = _asked(evidence, sets, asked, (what, instead), where, by)
+    found = _ask(evidence, sets, ask, (what, instead), where, by)
     if isinstance(found, dict):
         return RegressionGroups(
-            title_of(by), {label: _fitted(one, where, told) for label, (one, told) in found.items()}
+            title_of(by), {label: _model_with_rows(one, where, told) for label, (one, told) in found.items()}
         )
-    return _fitted(found, where, "")
+    return _model_with_rows(found, where, "")
 
 
-def _asked(
+def _ask(
     evidence: "Evidence",
     sets: Sequence[Iterable[str]],
     answer: Callable[["Evidence"], Answer],
@@ -605,7 +605,7 @@ def _asked(
 def _is_cut(rows: "Evidence", sets: Sequence[Iterable[str]]) -> bool:
     """Whether the condition cuts through cells of what answers the question."""
     used = [marginal for one in sets for marginal in rows.marginals(rows.positions(one))]
-    return any(isinstance(marginal, ConditionalMarginal) and marginal.cut for marginal in used)
+    return any(isinstance(marginal, ConditionalMarginal) and marginal.is_cut for marginal in used)
 
 
 def _has_ends(estimate: Estimate) -> bool:
@@ -619,11 +619,11 @@ def _measured_name(evidence: "Evidence", name: str) -> str:
     return structure.origins(name)[0] if name in structure.derivations else evidence.column(name).name
 
 
-def _told(estimate: Estimate, where: str | None, group: str) -> Estimate:
+def _with_rows(estimate: Estimate, where: str | None, group: str) -> Estimate:
     """The estimate with the rows that it is about in its name."""
     rows = (f" where {where}" if where else "") + (f" for {group}" if group else "")
     return replace(estimate, about=estimate.about + rows)
 
 
-def _fitted(model: Regression, where: str | None, group: str) -> Regression:
-    return model.with_estimates({name: _told(one, where, group) for name, one in model.items()})
+def _model_with_rows(model: Regression, where: str | None, group: str) -> Regression:
+    return model.with_estimates({name: _with_rows(one, where, group) for name, one in model.items()})

@@ -103,10 +103,10 @@ def critical_value(level: float, shift: float = 0.0, *, laplace: bool = False) -
     return float(scipy.optimize.brentq(lambda c: ndtr(c) - ndtr(-c - shift) - level, max(one, 0.0) - 1e-9, two + 1e-9))
 
 
-def clipped(within: Interval, ends: Interval) -> Interval:
+def clip_interval(within: Interval, ends: Interval) -> Interval:
     """An interval cut to what is possible; one that misses all of that is moved to its nearest end first.
 
-    >>> clipped((0.0, 1.0), (-0.5, 0.5)), clipped((0.0, 1.0), (-0.5, -0.3))
+    >>> clip_interval((0.0, 1.0), (-0.5, 0.5)), clip_interval((0.0, 1.0), (-0.5, -0.3))
     ((0.0, 0.5), (0.0, 0.1))
     """
     half = (ends[1] - ends[0]) / 2.0
@@ -168,7 +168,7 @@ class Ratio:
         first, second = self.variances
         return first - 2.0 * ratio * self.covariance + ratio * ratio * second
 
-    def blurred(self, error: float) -> "Ratio":
+    def blur(self, error: float) -> "Ratio":
         """The same with one more error of the ratio, independent of the others: a standard deviation."""
         return replace(self, variances=(self.variances[0] + (error * self.denominator) ** 2, self.variances[1]))
 
@@ -408,7 +408,7 @@ class ProductLimits(PairLimits):
         return min(corners), max(corners)
 
     def joint(self, level: float, correlation: float) -> Interval:
-        parts = [_sided(one, level) for one in (self.first, self.second)]
+        parts = [_log_and_sign(one, level) for one in (self.first, self.second)]
         if any(part is None for part in parts):
             each = 1.0 - (1.0 - level) / 2.0
             return self.over(self.first.limits.at(each), self.second.limits.at(each))
@@ -469,7 +469,7 @@ def _times(one: float, other: float) -> float:
     return 0.0 if one == 0.0 or other == 0.0 else one * other
 
 
-def _sided(one: Operand, level: float) -> tuple[Operand, float] | None:
+def _log_and_sign(one: Operand, level: float) -> tuple[Operand, float] | None:
     """The logarithm of the size of an estimate, and its sign; None where its limits hold 0."""
     low, high = one.limits.at(level)
     if _contains_zero((low, high)) or _contains_zero(one.extremes):

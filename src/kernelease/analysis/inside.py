@@ -29,7 +29,7 @@ from kernelease.analysis.representatives import (
     middles_and_halves,
     outcomes,
     representatives,
-    weighted,
+    weigh_atoms,
 )
 from kernelease.arrays import Floats, Integers
 from kernelease.estimate.marginal import Marginal, parts_of
@@ -118,7 +118,7 @@ class RowValues:
     def __init__(self, evidence: "Evidence", marginal: Marginal, column: Column) -> None:
         (index,), (groups,) = marginal.columns, marginal.groups
         places = hidden_places(evidence, index, groups)
-        points = weighted(representatives(column), evidence.shares(index) + LEAST, places)
+        points = weigh_atoms(representatives(column), evidence.shares(index) + LEAST, places)
         self.numbers = numbers_of(column, pa.table({column.name: points.values}))  # (r,): NaN for NULL
         self.cells: Integers = groups[points.atoms]  # (r,)
         self._weights, self._loose = points.weights, points.spreading
@@ -171,7 +171,7 @@ def axes_of(
     for index, groups in zip(marginal.columns, marginal.groups, strict=True):
         column = evidence.schema.columns[index]
         points = representatives(column, conditions, places if column.name in valued else EVEN)
-        points = weighted(points, evidence.shares(index) + LEAST, hidden_places(evidence, index, groups))
+        points = weigh_atoms(points, evidence.shares(index) + LEAST, hidden_places(evidence, index, groups))
         axes.append((column.name, few(change(index, points), column, groups, conditions, valued), groups))
     return axes
 
@@ -301,11 +301,11 @@ class _Splits:
             sums[place] += own
             times[place] += self.seen
         local = np.where(times > 0.0, sums / np.maximum(times, 1.0), 1.0)
-        found = np.maximum(local, self._pooled())
+        found = np.maximum(local, self._pool())
         order = np.argsort(self.cells)
         return np.asarray(found[order][np.searchsorted(self.cells[order], wanted)])
 
-    def _pooled(self) -> float:
+    def _pool(self) -> float:
         """That of all splits together, as high as it may be."""
         whole, count = float(self.whole[self.seen].sum()), int(self.seen.sum())
         value = max(0.0, float(self.squares[self.seen].sum()) / whole)

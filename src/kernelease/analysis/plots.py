@@ -128,7 +128,7 @@ def estimate_chart(
         options["color"] = charts.Color("colour:N", title=legend or None, sort=colours)
         options["xOffset"] = charts.XOffset("colour:N", sort=colours)
     kind, height = _height(charts, lines, zero)
-    base = charts.Chart(charts.Data(values=[_told(line) for line in lines])).encode(x=across)
+    base = charts.Chart(charts.Data(values=[_as_json(line) for line in lines])).encode(x=across)
     points = base.mark_point(filled=True, size=50, color=_INK).encode(
         y=charts.Y(f"value:{kind}", title=about, scale=height), **options
     )
@@ -144,7 +144,7 @@ def heat_chart(lines: Sequence[Mapping[str, Any]], down: str, across: str) -> An
     orders = [list(dict.fromkeys(line[key] for line in lines)) for key in ("colour", "group")]
     told = [charts.Tooltip(f"{key}:Q", format=".2%", title=key) for key in ("value", "low", "high")]
     return (
-        charts.Chart(charts.Data(values=[_told(line) for line in lines]))
+        charts.Chart(charts.Data(values=[_as_json(line) for line in lines]))
         .mark_rect()
         .encode(
             x=charts.X("group:N", sort=orders[1], title=across, axis=charts.Axis(labelOverlap=True)),
@@ -181,12 +181,12 @@ def coefficient_chart(lines: Sequence[Mapping[str, Any]], title: str) -> Any:
     return charts.hconcat(*parts).properties(title=title)
 
 
-def stacked(parts: Sequence[Any]) -> Any:
+def stack(parts: Sequence[Any]) -> Any:
     """Charts one below the other."""
     return parts[0] if len(parts) == 1 else altair().vconcat(*parts)
 
 
-def _told(line: Mapping[str, Any]) -> dict[str, Any]:
+def _as_json(line: Mapping[str, Any]) -> dict[str, Any]:
     """A line as JSON has it: dates as text, and nothing for what is no number."""
     return {key: _json(part) for key, part in line.items()}
 

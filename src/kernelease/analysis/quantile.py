@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from kernelease.analysis.estimands import Estimand, Indicator
 from kernelease.analysis.estimate import Calendar, Estimate, Parts, Target
-from kernelease.analysis.groups import Groups, Label, as_tuple, grouped, joined, names_of
+from kernelease.analysis.groups import Groups, Label, answer_by_group, as_tuple, join_label, names_of
 from kernelease.analysis.inference import ConfidenceLimits, Interval, UnknownLimits, critical_value
 from kernelease.analysis.inside import axes_of, is_only_uneven, squared_rows, unevenness
 from kernelease.analysis.ratio_estimator import marginal_source
@@ -67,7 +67,9 @@ def quantile(
 
     if by is None:
         return answer((), about)
-    return grouped(evidence, by, (name, *base.columns), lambda group, told: answer(group, f"{about} for {told}"))
+    return answer_by_group(
+        evidence, by, (name, *base.columns), lambda group, told: answer(group, f"{about} for {told}")
+    )
 
 
 def _conditional(evidence: "Evidence", column: Celled, share: float, chosen: Indicator, about: str) -> Estimate:
@@ -77,7 +79,7 @@ def _conditional(evidence: "Evidence", column: Celled, share: float, chosen: Ind
         name = column.name
         raise ParameterError(f"quantile: {name!r} was not counted, so nothing says how its numbers are distributed.")
     if not measured:
-        return _unmeasured(evidence, column, share, chosen, about)
+        return _from_rows(evidence, column, share, chosen, about)
     finest = max(measured, key=lambda one: one.size)
     axis = finest.columns.index(evidence.schema.names.index(column.name))
     meant = _Meant.of(evidence, finest, chosen)
@@ -108,7 +110,7 @@ class _Meant:
         return cls(middle=middle, variance=nothing, slack=np.maximum(most - middle, middle - least))
 
 
-def _unmeasured(evidence: "Evidence", column: Celled, share: float, chosen: Indicator, about: str) -> Estimate:
+def _from_rows(evidence: "Evidence", column: Celled, share: float, chosen: Indicator, about: str) -> Estimate:
     """The synthetic rows' quantile, between the column's own ends: nothing was measured of these columns together."""
     low, high = (float(end) for end in (extremes(column)[0][0], extremes(column)[1][-1]))
     value = 0.5 * (low + high)
@@ -222,7 +224,7 @@ class _Distribution(ConfidenceLimits):
         last = np.linspace(0, places.count - 1, min(places.count, MOST_EDGES)).round().astype(np.int64)
         tested = np.append(-1, np.unique(last))
         sampled = evidence.target is Target.POPULATION
-        found = [_tested(marginal, ranks <= cell, share, own, sampled=sampled) for cell in tested]
+        found = [_test(marginal, ranks <= cell, share, own, sampled=sampled) for cell in tested]
         excess, cut, noise, errors = (np.array(part) for part in zip(*found, strict=True))
         known = unevenness(evidence, marginal)
         squares = (known.own + known.hidden) * squared_rows(marginal) * own.middle**2
@@ -314,7 +316,7 @@ def _crossing(places: Floats, values: Floats, *, first: bool) -> float:
     return float(places[here] + part * (places[other] - places[here]))
 
 
-def _tested(
+def _test(
     marginal: Marginal, below: NDArray[np.bool_], share: float, meant: _Meant, *, sampled: bool
 ) -> tuple[float, float, float, float]:
     """T with the cells below counted: its middle, how far off it may be, its noise and its standard error."""
@@ -355,7 +357,7 @@ def shares(
         about = f"share of rows{rows} for {told}"
         return average(evidence, Estimand(numerator=inside, denominator=among if among.parts else None, about=about))
 
-    return grouped(evidence, (*groups, name) if groups else name, base.columns, answer)
+    return answer_by_group(evidence, (*groups, name) if groups else name, base.columns, answer)
 
 
 # --------------------
@@ -397,7 +399,7 @@ def survival(
             found[f"{time:g}"] = replace(beyond, about=about)
         else:
             found |= {
-                (*as_tuple(label), f"{time:g}"): replace(one, about=f"{about}, {joined(label)}")
+                (*as_tuple(label), f"{time:g}"): replace(one, about=f"{about}, {join_label(label)}")
                 for label, one in beyond.items()
             }
     if by is None:
@@ -436,7 +438,7 @@ def hazard(
             found[label] = replace(rate, about=about)
         else:
             found |= {
-                (*as_tuple(group), label): replace(one, about=f"{about}, {joined(group)}")
+                (*as_tuple(group), label): replace(one, about=f"{about}, {join_label(group)}")
                 for group, one in rate.items()
             }
     return Groups(name if by is None else (*_names(by), name), found)

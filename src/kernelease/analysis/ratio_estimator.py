@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from kernelease.analysis.estimands import numbers_of
 from kernelease.analysis.estimate import INSIDE, SAMPLED, CombinedSource, Estimate, Parts, Source, Target, Weights
-from kernelease.analysis.inference import ConfidenceLimits, Interval, NormalLimits, Ratio, clipped, critical_value
+from kernelease.analysis.inference import ConfidenceLimits, Interval, NormalLimits, Ratio, clip_interval, critical_value
 from kernelease.analysis.inside import Unevenness, hidden_places, squared_rows, unevenness
-from kernelease.analysis.representatives import LEAST, YEAR, representatives, weighted
+from kernelease.analysis.representatives import LEAST, YEAR, representatives, weigh_atoms
 from kernelease.arrays import Floats, Integers
 from kernelease.estimate.marginal import Marginal
 from kernelease.estimate.products import OffsetPart, Product, Term, block_weights, covariance_of, number_term, product
@@ -143,7 +143,7 @@ class RatioEstimator:
         both = Parts.of(ratio.standard_error, noise=self.ratio(pair, Target.TABLE).standard_error)
         low, high = self.within
         value = min(max(ratio.value, low), high) if ratio.denominator > 0.0 else math.nan
-        bounds = [value if self.is_settled else clipped(self.within, (end, end))[0] for end in self._ends(0.0)]
+        bounds = [value if self.is_settled else clip_interval(self.within, (end, end))[0] for end in self._ends(0.0)]
         parts = Parts(
             noise=scale * noise.standard_error,
             inside=scale * self._inside_error(ratio),
@@ -208,7 +208,7 @@ class RatioLimits(ConfidenceLimits):
         factor = critical_value(level, shift, laplace=estimator.marginal.laplace)
         if estimator.divisor is not None:
             return self._plain(level)
-        low, high = clipped(estimator.within, estimator._ends(factor))
+        low, high = clip_interval(estimator.within, estimator._ends(factor))
         return self.scale * low, self.scale * high
 
     def _plain(self, level: float) -> Interval:
@@ -301,7 +301,7 @@ class OffsetSource(Source):
         return self.offset.sums.laplace
 
     def weights(self) -> Weights:
-        release, tabulated = self.evidence.fingerprint, self.evidence.tabulated
+        release, tabulated = self.evidence.fingerprint, self.evidence.tabulation
         assert tabulated is not None  # offsets come with counts
         found = self.offset.sums.coefficients(self.offset.function)
         return {(release, position): tabulated.sigmas[position] * weight for position, weight in found.items()}
@@ -389,7 +389,7 @@ class ProductSource(Source):
         return [(sums, scale * function) for scale, part in self.terms for sums, function in part.pieces]
 
     def weights(self) -> Weights:
-        tabulated = self.evidence.tabulated
+        tabulated = self.evidence.tabulation
         assert tabulated is not None  # the sums came from it
         release = self.evidence.fingerprint
         return {
@@ -411,8 +411,8 @@ def shortest_product(evidence: "Evidence", terms: Sequence[Term], marginal: Marg
     counted = product_by_cells(evidence, terms, marginal) if len(marginal.columns) > 1 and not dated else None
     if counted is None:
         return told
-    assert evidence.tabulated is not None  # the marginal is part of it
-    sigmas = evidence.tabulated.sigmas
+    assert evidence.tabulation is not None  # the marginal is part of it
+    sigmas = evidence.tabulation.sigmas
     return min(told, counted, key=lambda way: covariance_of([[(1.0, way)]], sigmas)[0, 0] + way.blur**2)
 
 
@@ -450,7 +450,7 @@ class _Within:
         index, groups = marginal.columns[place], marginal.groups[place]
         column = evidence.schema.columns[index]
         hidden = hidden_places(evidence, index, groups)
-        points = weighted(representatives(column), evidence.shares(index) + LEAST, hidden)
+        points = weigh_atoms(representatives(column), evidence.shares(index) + LEAST, hidden)
         cells, own = groups[points.atoms], [term for term in terms if term.column == index]
         numbers = numbers_of(column, pa.table({column.name: points.values})) if any(one.number for one in own) else 0.0
         parts = [np.nan_to_num(numbers - one.centre) if one.number else one.middle[points.atoms] for one in own]

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 # Whether a coefficient says something: on the scale of the standard deviations of its two columns.
 
 
-def judged(evidence: "Evidence", found: Regression, latent: float | None = None) -> Regression:
+def judge(evidence: "Evidence", found: Regression, latent: float | None = None) -> Regression:
     """The coefficients, with what is possible for each taken as one standard deviation of the response per one of it.
 
     That is the scale of a correlation, −1 to 1; so one `says_little` where its interval is longer than half of it. The
@@ -273,14 +273,14 @@ class _Equations:
         shift = np.zeros(count)
         shift[0] = self.model.response.centre
         clear = self._clear(matrix)
-        tested = self._tested(back, inverse, slopes)
-        hidden = self._hidden(back, tested)
+        tested = self._ratios(back, inverse, slopes)
+        hidden = self._hides_divisors(back, tested)
         estimates = {}
         for k, (term, value) in enumerate(zip(self.model.predictors, back @ slopes + shift, strict=True)):
             noise, sampled = tested[k].standard_error, math.sqrt(max(0.0, float(back[k] @ sampling @ back[k])))
             own = float(np.abs(back[k]) @ inside)
             parts = Parts(noise=noise if clear else math.inf, inside=own, sampling=sampled)
-            ratio = tested[k].blurred(math.hypot(sampled, own))
+            ratio = tested[k].blur(math.hypot(sampled, own))
             limits = CoefficientLimits(ratio=ratio, shift=float(shift[k]), laplace=self._laplace)
             estimates[term.name] = Estimate(
                 value=float(value),
@@ -312,7 +312,7 @@ class _Equations:
         sampling = influence @ self._sampling(slopes) @ influence
         return math.hypot(math.sqrt(max(0.0, float(noise + sampling))), float(np.abs(direction) @ inside))
 
-    def _tested(self, back: Floats, inverse: NDArray[Any], slopes: Floats) -> list[Ratio]:
+    def _ratios(self, back: Floats, inverse: NDArray[Any], slopes: Floats) -> list[Ratio]:
         """Each coefficient c·β as a ratio of two sums with known noise.
 
         With u = A⁻¹c / cᵀA⁻¹c, the equations u·(b − A(β + (t − c·β)u)) are 0 at t = c·β, and say t = n/d with
@@ -332,7 +332,7 @@ class _Equations:
             for k, (value, below) in enumerate(found)
         ]
 
-    def _hidden(self, back: Floats, tested: list[Ratio]) -> NDArray[np.bool_]:
+    def _hides_divisors(self, back: Floats, tested: list[Ratio]) -> NDArray[np.bool_]:
         """Whether noise hides what each ratio is over, beside what that is in the synthetic rows: (coefficients,).
 
         Judged by the noisy sum itself, only ratios over one that noise made too large would say something, and fewer
@@ -417,7 +417,7 @@ class _Equations:
         )
 
     def _covariance(self, sums: list[list[tuple[float, Product]]]) -> Floats:
-        tabulated = self.evidence.tabulated
+        tabulated = self.evidence.tabulation
         assert tabulated is not None  # the sums came from it
         covariance: Floats = covariance_of(sums, tabulated.sigmas) / self.evidence.total**2
         return covariance

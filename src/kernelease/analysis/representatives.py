@@ -150,7 +150,7 @@ def few(
         return points
     kind = cells[points.atoms]
     for flag in _flags(points, column, tests):
-        kind = _renumbered(3 * kind + flag)
+        kind = _renumber(3 * kind + flag)
     first = np.empty(int(kind.max()) + 1, dtype=np.int64)
     first[kind[::-1]] = np.arange(len(kind))[::-1]
     return Representatives(
@@ -161,7 +161,7 @@ def few(
     )
 
 
-def _renumbered(kind: Integers) -> Integers:
+def _renumber(kind: Integers) -> Integers:
     """The same kinds as numbers without gaps, in their order: sorting thousands takes longer."""
     used = np.zeros(int(kind.max()) + 1, dtype=np.int64)
     used[kind] = 1
@@ -169,7 +169,7 @@ def _renumbered(kind: Integers) -> Integers:
     return numbers
 
 
-def weighted(points: Representatives, shares: Floats, places: Floats | None = None) -> Representatives:
+def weigh_atoms(points: Representatives, shares: Floats, places: Floats | None = None) -> Representatives:
     """The same, where atoms weigh as much as a distribution says: (atoms,) → weights; and where hidden rows may be."""
     even = np.bincount(points.atoms, weights=points.weights, minlength=len(shares))
     loose = None if places is None else points.weights * (places / even)[points.atoms]
@@ -196,7 +196,7 @@ def atom_numbers(column: Column) -> Floats:
         low, high = extremes(column)
         middle = 0.5 * (low + high) / YEAR[column.tag]
         return np.append(middle, np.full(column.size - len(middle), np.nan))
-    points = weighted(representatives(column), np.ones(column.size))
+    points = weigh_atoms(representatives(column), np.ones(column.size))
     numbers = numbers_of(column, pa.table({column.name: points.values}))
     total = np.bincount(points.atoms, weights=points.weights, minlength=column.size)
     sums = np.bincount(points.atoms, weights=points.weights * np.nan_to_num(numbers), minlength=column.size)
@@ -228,7 +228,7 @@ def _marks(column: Celled, conditions: Iterable[Condition]) -> Floats:
     found: list[float] = []
     for leaf in (leaf for condition in conditions for leaf in condition.leaves()):
         if isinstance(leaf, Compared) and column.name in leaf.names:
-            found += _compared(column, leaf)
+            found += _thresholds(column, leaf)
     low, high = (float(extreme) for extreme in (extremes(column)[0][0], extremes(column)[1][-1]))
     spacing, marks = spacing_of(column), np.clip(np.array(found, dtype=np.float64), low, high)
     if spacing is None:
@@ -239,7 +239,7 @@ def _marks(column: Celled, conditions: Iterable[Condition]) -> Floats:
     return np.asarray(np.clip(around, low, high))
 
 
-def _compared(column: Celled, leaf: Compared) -> list[float]:
+def _thresholds(column: Celled, leaf: Compared) -> list[float]:
     """What a test compares the column with: a literal, or the extremes of the other column's cells."""
     if not isinstance(leaf.right, Column):
         return [leaf.left.key(leaf.right) / (DAY if isinstance(column, Date) else 1)]

@@ -40,12 +40,12 @@ def variance(evidence: "Evidence", name: str) -> Estimate:
     if evidence.moments is None or evidence.moments.cells(term.column) is None:
         return _variance_by_cells(evidence, term, marginal)
     _, found = mean_and_variance(column, term, marginal, evidence.moments)
-    assert evidence.tabulated is not None  # the sums came from it
+    assert evidence.tabulation is not None  # the sums came from it
     whole = evidence.target is Target.TABLE
     terms = tuple(zip(found.gradient.tolist(), found.sums, strict=True))
     estimate = Estimate.normal(
         found.value,
-        noise=found.noise(evidence.tabulated.sigmas),
+        noise=found.noise(evidence.tabulation.sigmas),
         inside=found.blur,
         sampling=0.0 if whole else math.sqrt(_sampling_of_deviation(evidence, term, marginal, found.gradient)),
         within=found.within,
@@ -290,7 +290,7 @@ def correlation(evidence: "Evidence", first: str, second: str) -> Estimate:
     ordered = sorted(columns, key=lambda column: evidence.schema.names.index(column.name))
     finest = evidence.finest(evidence.positions((first, second)))
     if finest is None:
-        return _unmeasured(evidence, ordered, about)
+        return _from_rows(evidence, ordered, about)
     return _Moments.of(finest, ordered, evidence).estimate(about)
 
 
@@ -315,7 +315,7 @@ class _Moments:
         terms = [number_of(evidence, column) for column in columns]
         sums = _sums(evidence, terms, marginal)
         values = np.array([one.value for one in sums])
-        tabulated = evidence.tabulated
+        tabulated = evidence.tabulation
         assert tabulated is not None  # the marginal is part of it
         covariance = covariance_of([[(1.0, one)] for one in sums], tabulated.sigmas)
         total = (
@@ -323,7 +323,7 @@ class _Moments:
             if evidence.target is Target.POPULATION
             else covariance
         )
-        numbers, gradient = _linearised(values)
+        numbers, gradient = _linearise(values)
         known = evidence.target is Target.TABLE and numbers[1] > 0.0
         return cls(
             ratio=Ratio.of(numbers, gradient @ total @ gradient.T),
@@ -359,7 +359,7 @@ class _CorrelationLimits(ConfidenceLimits):
     moments: _Moments
 
     def at(self, level: float) -> Interval:
-        ratio = self.moments.ratio.blurred(self.moments.inside)
+        ratio = self.moments.ratio.blur(self.moments.inside)
         low, high = ratio.interval(critical_value(level, laplace=self.moments.laplace))
         return (max(low, -1.0), min(high, 1.0)) if math.isfinite(high - low) else WHOLE
 
@@ -458,7 +458,7 @@ def _central(values: Floats) -> tuple[Floats, Floats]:
     return np.array([cov, vx, vy]), np.array(gradients) / n
 
 
-def _linearised(values: Floats) -> tuple[Floats, Floats]:
+def _linearise(values: Floats) -> tuple[Floats, Floats]:
     """(covariance, √(variance·variance)) from the sums n, x, y, x², y², xy; and their gradient: (2,), (2, 6)."""
     (cov, vx, vy), gradients = _central(values)
     if vx <= 0.0 or vy <= 0.0:
@@ -467,7 +467,7 @@ def _linearised(values: Floats) -> tuple[Floats, Floats]:
     return np.array([cov, spread]), np.stack([gradients[0], 0.5 * spread * (gradients[1] / vx + gradients[2] / vy)])
 
 
-def _unmeasured(evidence: "Evidence", columns: list[Column], about: str) -> Estimate:
+def _from_rows(evidence: "Evidence", columns: list[Column], about: str) -> Estimate:
     """The synthetic rows' correlation, with no limits: nothing that was measured says how the columns go together."""
     value = 0.0
     if evidence.rows is not None and evidence.weights is not None:

@@ -153,7 +153,7 @@ class Origin:
     def __len__(self) -> int:
         return len(self.weights)
 
-    def related(self, other: "Origin") -> bool:
+    def shares_rows_with(self, other: "Origin") -> bool:
         """Whether two different origins have rows in common."""
         return bool(self.ancestors & other.ancestors)
 
@@ -162,7 +162,7 @@ def check_unrelated(origins: tuple[Origin, ...]) -> None:
     """Raise where two origins share an ancestor without being the same rows."""
     for index, one in enumerate(origins):
         for other in origins[index + 1 :]:
-            if one.related(other):
+            if one.shares_rows_with(other):
                 raise ParameterError(
                     f"These variables depend on each other through {one.name!r}, but one of them was reduced to few "
                     "values and has lost its rows. Write the whole expression before reducing it, or say that they "
@@ -371,7 +371,7 @@ class RandomVariable(Arithmetic):
             few, shares, reduction = reduce_rows(numbers[kept], shares, count, seed=seed)
             chosen = chosen[few]
             done.append(reduction)
-        origin = Origin(shares, name=name, ancestors=self._ancestors(), released=self._released)
+        origin = Origin(shares, name=name, ancestors=self._ancestors(), released=self._is_released)
         return replace(RandomVariable.of(values[chosen], origin), earlier=tuple(done))
 
     def independent_copy(self) -> "RandomVariable":
@@ -418,7 +418,7 @@ class RandomVariable(Arithmetic):
         if flags.dtype != bool or not (weights @ flags) > 0.0:
             raise ParameterError("given: needs a condition that is true or false, and true of some weight.")
         names = " and ".join(dict.fromkeys(one.name for one in self.origins))
-        ancestors, released = self._ancestors(), self._released
+        ancestors, released = self._ancestors(), self._is_released
         origin = Origin(weights[flags], name=f"part of {names}", ancestors=ancestors, released=released)
         return replace(RandomVariable.of(values[flags], origin), earlier=self.reductions)
 
@@ -466,25 +466,25 @@ class RandomVariable(Arithmetic):
         used = [one for one in parts if isinstance(one, RandomVariable)]
         origins = _union([one.origins for one in used])
         check_unrelated(origins)
-        pieces = [_placed(one, origins) if isinstance(one, RandomVariable) else one for one in parts]
+        pieces = [_at_origins(one, origins) if isinstance(one, RandomVariable) else one for one in parts]
 
-        def combined(rows: tuple[NDArray[Any], ...]) -> NDArray[Any]:
+        def combine(rows: tuple[NDArray[Any], ...]) -> NDArray[Any]:
             return np.asarray(function(*(piece(rows) if callable(piece) else piece for piece in pieces)))
 
         return RandomVariable(
             origins=origins,
-            function=combined,
+            function=combine,
             leaves=tuple({(key, id(values)): (key, values) for one in used for key, values in one.leaves}.values()),
             earlier=tuple(dict.fromkeys(reduction for one in used for reduction in one.earlier)),
         )
 
     @property
-    def _released(self) -> bool:
+    def _is_released(self) -> bool:
         return any(origin.released for origin in self.origins)
 
     def _warn(self) -> None:
         """Say, once for each place that asks, that the number has no interval."""
-        if self._released:
+        if self._is_released:
             warnings.warn(_NO_INTERVAL, UncertaintyWarning, stacklevel=3)
 
     def _ancestors(self) -> frozenset[object]:
@@ -533,7 +533,7 @@ def _union(groups: Sequence[tuple[Origin, ...]]) -> tuple[Origin, ...]:
     return tuple({origin.key: origin for group in groups for origin in group}.values())
 
 
-def _placed(one: RandomVariable, origins: tuple[Origin, ...]) -> Callable[[tuple[NDArray[Any], ...]], NDArray[Any]]:
+def _at_origins(one: RandomVariable, origins: tuple[Origin, ...]) -> Callable[[tuple[NDArray[Any], ...]], NDArray[Any]]:
     """The variable's function on rows of a longer tuple of origins."""
     places = [next(i for i, origin in enumerate(origins) if origin.key == mine.key) for mine in one.origins]
     return lambda rows: one.function(tuple(rows[place] for place in places))

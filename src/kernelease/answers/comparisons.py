@@ -149,7 +149,7 @@ def _against(release: Released, other: Any, lengthscale: float, seed: int) -> "A
 
 def _scores(release: Released, other: Any, target: Target) -> float | None:
     """p by the scores of single columns, where columns were counted."""
-    measured, laid = release.measurements.measured, release.measurements.laid.schema
+    measured, laid = release.measurements.measured, release.measurements.laid_domain.schema
     if not isinstance(measured, NoisyBlocks) or laid is None:
         return None
     from kernelease.analysis.comparisons.score_tests import release_scores, sample_scores
@@ -170,7 +170,7 @@ def _equal_rows(release: Released, other: Released | None = None) -> SampleRows:
     count = min(_FITTED_ROWS, max(2, len(weights)))
     chosen = systematic(weights, count, PublicSeed(0).generator("fitted rows"))
     rows = reading(release).points(chosen)
-    if other is not None and release.measurements.laid.schema != other.measurements.laid.schema:
+    if other is not None and release.measurements.laid_domain.schema != other.measurements.laid_domain.schema:
         ours, theirs = reading(release).counts("A comparison"), reading(other).counts("A comparison")
         schema = on_common_cells(ours[0], theirs[0], ours[1], theirs[1])[2]
         rows = atom_codes(release, schema, chosen)

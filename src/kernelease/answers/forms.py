@@ -18,7 +18,7 @@ from kernelease.fit.points import herd
 from kernelease.fit.solver import Outcome, Solution, SyntheticSet
 from kernelease.fit.weights import Constraint, Simplex, WeightSolver
 from kernelease.measured.embeddings import NoisyEmbedding
-from kernelease.progress import Progress, shown
+from kernelease.progress import Progress, show_progress
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.listed import Boolean
 from kernelease.table.columns.numbers import Integer, Number
@@ -236,7 +236,7 @@ class Forms:
             raise ParameterError(
                 "samples: are of vectors. This release counted columns: ask release.forms.replicates(20)."
             )
-        with shown(progress) as watching:
+        with show_progress(progress) as watching:
             noisy = view.embedding("samples")
             return point_samples(release, view.points(), noisy, count, target=aim, seed=seed, progress=watching)
 
@@ -249,6 +249,6 @@ class Forms:
     def _with(self, synthetic: SyntheticSet, noisy: NoisyEmbedding, solution: Solution) -> "Release":
         distance = synthetic.distance(noisy.feature_map, noisy.mean)
         made = replace(solution, synthetic=synthetic, distance=distance, outcome=Outcome.CONVERTED)
-        domain = self._release.measurements.laid
-        table = domain.weighted(synthetic.points, synthetic.weights, np.random.default_rng(0))
+        domain = self._release.measurements.laid_domain
+        table = domain.table_of_points(synthetic.points, synthetic.weights, np.random.default_rng(0))
         return replace(self._release, table=table, settings=None, _solution=made)

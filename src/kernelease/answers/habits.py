@@ -13,7 +13,7 @@ from enum import StrEnum, unique
 from importlib import import_module
 from typing import Any, ParamSpec, TypeVar, final
 
-from kernelease.analysis.estimate import Estimate, aligned
+from kernelease.analysis.estimate import Estimate, align
 from kernelease.analysis.groups import html_table
 from kernelease.errors import LabelError, ParameterError, closest, misuse, nearest
 from kernelease.table.columns.column import Column
@@ -368,7 +368,7 @@ class Description:
 
     def __str__(self) -> str:
         lines = [["column", "type", *_SHOWN], *([name, *_texts(about)] for name, about in self.columns.items())]
-        return "\n".join(aligned(lines))
+        return "\n".join(align(lines))
 
     def __repr__(self) -> str:
         return str(self)

@@ -16,11 +16,11 @@ import numpy as np
 import pyarrow as pa
 
 from kernelease.analysis.design import model_terms
-from kernelease.analysis.estimands import Columns, columns_read, evaluated, numbers_of
+from kernelease.analysis.estimands import Columns, columns_read, evaluate_function, numbers_of
 from kernelease.analysis.estimate import Estimate, Parts
 from kernelease.analysis.fitted import Family, FittedModel
 from kernelease.analysis.groups import Regression
-from kernelease.analysis.regression import judged, judged_trend
+from kernelease.analysis.regression import judge, judged_trend
 from kernelease.analysis.representatives import atom_numbers
 from kernelease.analysis.spread import variance
 from kernelease.answers.habits import in_words
@@ -75,7 +75,7 @@ class ModelQuestions:
     def expectation(self, function: Callable[[Columns], Any]) -> Estimate:
         """The mean of a function of a row: `lambda t: np.log1p(t["gain"])`. NaN leaves a row out."""
         rows = self._sets.rows
-        names, x = columns_read(function, rows.slice(0, 2)), evaluated(function, Columns(rows))
+        names, x = columns_read(function, rows.slice(0, 2)), evaluate_function(function, Columns(rows))
         return self._estimate(names, lambda w: _mean(x, w), "expectation")
 
     @in_words
@@ -134,7 +134,7 @@ class ModelQuestions:
         y, x = self._both(column, over)
         about = f"trend of {column} over {over}"
         found = self._estimate([column, over], lambda w: _covariance(x, y, w) / _covariance(x, x, w), about)
-        return judged_trend(self._among.evidence, self._doubted(found, column, [over]), column, over)
+        return judged_trend(self._among.evidence, self._with_doubt(found, column, [over]), column, over)
 
     @in_words
     def regression(self, formula: str) -> Regression:
@@ -180,10 +180,10 @@ class ModelQuestions:
         return np.where(either, np.nan, x), np.where(either, np.nan, y)
 
     def _estimate(self, columns: Iterable[str], statistic: Weighted, about: str, *, smooth: bool = True) -> Estimate:
-        found = self._pooled([tuple(columns)], lambda w: {"": statistic(w)}, about, smooth=smooth)
+        found = self._pool([tuple(columns)], lambda w: {"": statistic(w)}, about, smooth=smooth)
         return found[""]
 
-    def _pooled(
+    def _pool(
         self, together: Sequence[tuple[str, ...]], statistic: Weighted, about: str, *, smooth: bool = True
     ) -> dict[str, Estimate]:
         """The statistic on all weights of the chosen rows, as answers that say whose they are."""
@@ -201,7 +201,7 @@ class ModelQuestions:
                 Estimate, sets.pool([result[name] for result in results], about=f"{name} in {told}" if name else told)
             )
             bend = 0.5 * (results[OWN][name] + back[name] - 2.0 * results[FIT][name]) / sets.step**2 if smooth else 0.0
-            found[name] = _bent(one, bend, len(sets) - 2)
+            found[name] = _bend(one, bend, len(sets) - 2)
         return found
 
     def _model(self, formula: str, family: Family) -> Regression:
@@ -219,11 +219,11 @@ class ModelQuestions:
 
         pairs = parsed.plain and family is Family.LINEAR
         together = list(combinations(parsed.columns, 2)) if pairs else [tuple(parsed.columns)]
-        found = self._pooled(together, coefficients, formula)
-        told = {name: self._doubted(one, parsed.response, parsed.columns) for name, one in found.items()}
-        return judged(evidence, Regression(formula, told), family.latent)
+        found = self._pool(together, coefficients, formula)
+        told = {name: self._with_doubt(one, parsed.response, parsed.columns) for name, one in found.items()}
+        return judge(evidence, Regression(formula, told), family.latent)
 
-    def _doubted(self, found: Estimate, response: str, over: Iterable[str]) -> Estimate:
+    def _with_doubt(self, found: Estimate, response: str, over: Iterable[str]) -> Estimate:
         """A share that follows a number says little where noise hides how far the number is spread.
 
         A share is bounded: what rows far out say of it does not grow with them, and one step from the fit misses that.
@@ -236,7 +236,7 @@ class ModelQuestions:
         return replace(found, vague=True) if any(error > square for error, square in spread) else found
 
 
-def _bent(found: Estimate, bend: float, replicates: int) -> Estimate:
+def _bend(found: Estimate, bend: float, replicates: int) -> Estimate:
     """An answer by one step, after the second order of that step, which is part of its error: a fit may be far off."""
     if not math.isfinite(found.standard_error):
         return replace(found, remark=f"{REMARK}; {found.remark}")

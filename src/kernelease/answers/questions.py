@@ -40,14 +40,14 @@ from kernelease.analysis.groups import (
     Groups,
     Regression,
     RegressionGroups,
-    estimated,
-    grouped,
-    modelled,
+    answer_by_group,
+    answer_estimate,
+    answer_model,
     names_of,
 )
 from kernelease.analysis.inference import CONFIDENCE
 from kernelease.analysis.quantile import hazard, quantile, shares, survival
-from kernelease.analysis.regression import judged, judged_trend, regression, trend
+from kernelease.analysis.regression import judge, judged_trend, regression, trend
 from kernelease.analysis.representatives import atom_numbers
 from kernelease.analysis.spread import correlation, entropy, gini, standard_deviation, variance
 from kernelease.answers.habits import OneColumn, in_words, look_up
@@ -186,7 +186,7 @@ class Among:
         self, sets: Sequence[Iterable[str]], answer: Callable[[Evidence], Estimate], what: str
     ) -> Estimate | Groups:
         """An estimate from columns that were measured together, with those of the condition and of the groups."""
-        return estimated(self.evidence, sets, answer, what=what, where=self.where, by=self.by)
+        return answer_estimate(self.evidence, sets, answer, what=what, where=self.where, by=self.by)
 
     def model(
         self, formula: str, sets: Sequence[Iterable[str]], answer: Callable[[Evidence], Regression], what: str
@@ -197,13 +197,13 @@ class Among:
             model = "regression" if len(_names(formula)) > 2 else what
             groups = " + ".join(names_of(self.by))
             instead = f"One model with the groups as covariates needs pairs only: {model} {f'{formula} + {groups}'!r}."
-        return modelled(self.evidence, sets, answer, what=what, instead=instead, where=self.where, by=self.by)
+        return answer_model(self.evidence, sets, answer, what=what, instead=instead, where=self.where, by=self.by)
 
     def fit(self, formula: str, family: Family) -> Regression | RegressionGroups:
         """A generalised linear model."""
 
         def answer(rows: Evidence) -> Regression:
-            return judged(rows, generalised_regression(rows, formula, family), family.latent)
+            return judge(rows, generalised_regression(rows, formula, family), family.latent)
 
         return self.model(formula, [_names(formula)], answer, family.value)
 
@@ -218,7 +218,9 @@ class Among:
         if self.by is None:
             return within((), "")
         texts = [*conditions, *([] if self.where is None else [self.where])]
-        return grouped(evidence, self.by, [name for text in texts for name in evidence.where(text).columns], within)
+        return answer_by_group(
+            evidence, self.by, [name for text in texts for name in evidence.where(text).columns], within
+        )
 
     def expect(self, function: Callable[[Columns], Any]) -> Estimate:
         """The mean of a function of vectors."""
@@ -239,7 +241,7 @@ def _more(before: str | tuple[str, ...] | None, by: str | Sequence[str]) -> str 
 
 def _least_squares(rows: Evidence, formula: str) -> Regression:
     plain = ModelFormula.parse(formula).plain
-    return judged(rows, regression(rows, formula) if plain else generalised_regression(rows, formula, Family.LINEAR))
+    return judge(rows, regression(rows, formula) if plain else generalised_regression(rows, formula, Family.LINEAR))
 
 
 def _names(formula: str) -> tuple[str, ...]:

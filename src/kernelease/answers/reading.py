@@ -113,7 +113,7 @@ class Reading(ABC):
 
 def reading(release: Released) -> Reading:
     """The reading that suits what was measured."""
-    measured, laid = release.measurements.measured, release.measurements.laid.schema
+    measured, laid = release.measurements.measured, release.measurements.laid_domain.schema
     if isinstance(measured, NoisyBlocks) and laid is not None:
         return CountsReading(release, measured, laid)
     if isinstance(measured, NoisyEmbeddings):
@@ -217,7 +217,7 @@ class FeaturesReading(Reading):
         if self.release.schema is None:
             points = self.release.points if chosen is None else self.release.points[chosen]
             domain = self.release.measurements.domain
-            return domain.placed(points) if isinstance(domain, LabelledDomain) else points
+            return domain.place_classes(points) if isinstance(domain, LabelledDomain) else points
         return as_rows(atom_codes(self.release, self.release.schema, chosen))
 
     def _sample_of_vectors(self, data: Any) -> SampleRows:
@@ -226,7 +226,7 @@ class FeaturesReading(Reading):
         domain = self.release.measurements.domain
         if not isinstance(domain, LabelledDomain):
             return sample
-        return SampleRows(rows=domain.placed(as_rows(sample.rows)), persons=sample.persons)
+        return SampleRows(rows=domain.place_classes(as_rows(sample.rows)), persons=sample.persons)
 
     def witness(self, data: Any, columns: Sequence[str] | None, target: Target) -> Witness:
         """At the synthetic points."""
@@ -290,7 +290,7 @@ Choice = TypeVar("Choice", bound=StrEnum)
 
 def evidence_of(release: Released, target: Target) -> Evidence:
     """The evidence of a release of a table, for questions about the table or about its population."""
-    laid = release.measurements.laid.schema
+    laid = release.measurements.laid_domain.schema
     if laid is None:
         raise ParameterError("This release has no schema, so its columns have no declared meaning to ask about.")
     kept = release._evidence

@@ -475,9 +475,9 @@ def _to_database(path: Path, rows: Mapping[str, pa.Table], tables: Tables) -> Pa
 
         connection = sqlite3.connect(path)
     for table in tables.tables:
-        connection.execute(_declared(table, rows[table.name].schema, tables))
+        connection.execute(_create_statement(table, rows[table.name].schema, tables))
         marks = ", ".join("?" * rows[table.name].num_columns)
-        name = _quoted(table.name)
+        name = _quote(table.name)
         if path.suffix == ".duckdb":
             connection.register("released", rows[table.name])
             connection.execute(f"INSERT INTO {name} SELECT * FROM released")
@@ -495,20 +495,20 @@ def _plain_cells(column: pa.ChunkedArray) -> list[Any]:
     return cells
 
 
-def _declared(table: TableOfRecords, schema: pa.Schema, tables: Tables) -> str:
+def _create_statement(table: TableOfRecords, schema: pa.Schema, tables: Tables) -> str:
     """The statement that makes a table, with its key and what it refers to."""
-    columns = [f"{_quoted(field.name)} {_sql_type(field.type)}" for field in schema]
+    columns = [f"{_quote(field.name)} {_sql_type(field.type)}" for field in schema]
     if table.key is not None:
-        columns.append(f"PRIMARY KEY ({_quoted(table.key)})")
+        columns.append(f"PRIMARY KEY ({_quote(table.key)})")
     owner = [] if table.parent is None else [(str(table.foreign_key), table.parent)]
     for own, other in (*owner, *table.references):
         columns.append(
-            f"FOREIGN KEY ({_quoted(own)}) REFERENCES {_quoted(other)} ({_quoted(str(tables.table(other).key))})"
+            f"FOREIGN KEY ({_quote(own)}) REFERENCES {_quote(other)} ({_quote(str(tables.table(other).key))})"
         )
-    return f"CREATE TABLE {_quoted(table.name)} ({', '.join(columns)})"
+    return f"CREATE TABLE {_quote(table.name)} ({', '.join(columns)})"
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -589,7 +589,7 @@ def _within(values: pa.Array, column: Column) -> pa.Array:
 
 def transitions(measurements: Measurements, rows: Mapping[str, pa.Table], name: str) -> Transitions:
     """The transitions of a column, such as visits.state, from noisy counts of steps."""
-    domain, measured = measurements.laid, measurements.measured
+    domain, measured = measurements.laid_domain, measurements.measured
     if not isinstance(domain, TablesDomain) or not isinstance(measured, NoisyBags):
         raise ParameterError("transitions: needs a release of several tables.")
     tables = domain.tables

@@ -277,11 +277,11 @@ class Replicates:
                 "has no value of: a column that does not vary among its rows, or a group without any."
             )
         found: dict[Label, Estimate] = {
-            name: self._pooled(values[:, place], about or name) for place, name in enumerate(named[0])
+            name: self._pool(values[:, place], about or name) for place, name in enumerate(named[0])
         }
         return found[""] if list(found) == [""] else Groups("term", found)
 
-    def _pooled(self, values: Floats, about: str) -> Estimate:
+    def _pool(self, values: Floats, about: str) -> Estimate:
         change = float(values[OWN] - values[FIT]) / self.step
         value = float(values[FIT]) + change
         noise = math.sqrt(float(np.mean((values[OWN + 1 :] - values[OWN]) ** 2))) / self.step
@@ -479,22 +479,22 @@ class _Update:
 
     def _numbers(self, weights: Floats) -> Floats:
         """A w: what would be measured of weighted rows, over the noise; (rows,) or (rows, k)."""
-        return self._seen(self._sums @ weights)
+        return self._numbers_in(self._sums @ weights)
 
     def _gain(self, missing: Floats) -> Floats:
         """K of some numbers: (numbers, k) → (rows, k)."""
 
         def spread(numbers: Floats) -> Floats:
-            rows = self._rows @ self._seen(numbers)
+            rows = self._rows @ self._numbers_in(numbers)
             return np.asarray(self.variance[:, None] * rows + self._modes @ (self._back @ rows))
 
         generator = PublicSeed(0).generator("directions")
         return spread(conjugate_gradients(lambda one: self._numbers(spread(one)), missing, generator))
 
-    def _seen(self, tables: Floats) -> Floats:
+    def _numbers_in(self, tables: Floats) -> Floats:
         """What blocks say of tables of sums, one below another; its own transpose."""
         bounds = zip(self.parts, self._ends, self._ends[1:], strict=False)
-        return np.concatenate([one.seen(tables[low:high]) for one, low, high in bounds])
+        return np.concatenate([one.numbers_in(tables[low:high]) for one, low, high in bounds])
 
 
 def _modes(evidence: Evidence, support: _Support) -> Any:
@@ -616,13 +616,15 @@ class _Part:
         """How many numbers it has."""
         return int(self.sums.shape[0])
 
-    def seen(self, tables: Floats) -> Floats:
+    def numbers_in(self, tables: Floats) -> Floats:
         """What it says of tables: all, or for contrasts all but their means. (cells,) or (cells, k), alike."""
         block = self.noisy.block
         if block.weighs or block.adds_up:
             return tables
         columns = tables.reshape(self.size, -1).T
-        return np.stack([block.seen(one.reshape(block.grid)).ravel() for one in columns], axis=1).reshape(tables.shape)
+        return np.stack([block.numbers_in(one.reshape(block.grid)).ravel() for one in columns], axis=1).reshape(
+            tables.shape
+        )
 
     def noise(self, generator: np.random.Generator) -> Floats:
         """Fresh noise of size 1, less what says nothing."""
@@ -632,7 +634,7 @@ class _Part:
             if law is Law.LAPLACE
             else generator.standard_normal(self.size)
         )
-        return self.seen(drawn)
+        return self.numbers_in(drawn)
 
 
 def _finer_codes(schema: Schema, support: _Support) -> Integers:

@@ -13,7 +13,7 @@ from kernelease.arrays import Floats, Integers, Rows, finite_numbers
 from kernelease.errors import ParameterError, check_integer
 from kernelease.features.moments import PRODUCT, SQUARE, ClassMoments, unit_vectors
 from kernelease.features.nystrom import Nystrom
-from kernelease.fit.class_law import ClassLaw, cleaned, law_of, standing_out
+from kernelease.fit.class_law import ClassLaw, clean, law_of, standing_out
 from kernelease.fit.gaussians.fitted_laws import Averages, averages_of
 from kernelease.kernels.dot_product import LabelledSphere
 from kernelease.kernels.kernel import Kernel, as_rows
@@ -579,7 +579,7 @@ class _OfClass:
         return VectorEstimate(value=value, standard_error=error)
 
     def variances(self) -> Floats:
-        values = np.linalg.eigvalsh(cleaned(self.covariance().value, self.errors[2] / self.share))
+        values = np.linalg.eigvalsh(clean(self.covariance().value, self.errors[2] / self.share))
         return np.asarray(np.maximum(values, 0.0), dtype=np.float64)
 
     def noise(self, count: int, generator: np.random.Generator) -> Floats:

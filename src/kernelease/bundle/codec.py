@@ -197,7 +197,7 @@ def _tag(cls: type) -> str:
             f"A bundle can't hold a {cls.__name__}: derive it from one of kernelease's kinds (Kernel, FeatureMap, "
             "PointSource, PointSolver, Method, …) or from kernelease.kinds.Kind."
         )
-    known = _OWN.get(cls.__name__) or _called(cls.__name__, cls)
+    known = _OWN.get(cls.__name__) or _kind_called(cls.__name__, cls)
     if known is not cls:
         meaning = "no class that can be built" if known is None else f"the class of {place_of(known)}"
         raise BundleError(
@@ -209,7 +209,7 @@ def _tag(cls: type) -> str:
 
 def _kind(tag: Any) -> type:
     """The class of a tag: kernelease's, or else one that whoever reads has imported."""
-    if isinstance(tag, str) and (known := _OWN.get(tag) or _called(tag)) is not None:
+    if isinstance(tag, str) and (known := _OWN.get(tag) or _kind_called(tag)) is not None:
         return known
     named = repr(tag[:60]) if isinstance(tag, str) else f"({type(tag).__name__})"
     raise BundleError(
@@ -218,7 +218,7 @@ def _kind(tag: Any) -> type:
     )
 
 
-def _called(tag: str, written: type | None = None) -> type | None:
+def _kind_called(tag: str, written: type | None = None) -> type | None:
     """The kind that a tag means, or None. kernelease's own come first, whether they were imported yet or not.
 
     Of two kinds with one name, that which is being `written` is meant: what was paid for is kept, and whoever reads it

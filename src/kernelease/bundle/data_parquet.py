@@ -177,7 +177,7 @@ def _levels(column: pa.Array) -> bytes:
     """Which rows hold a value: one run where all do, or none does, else a bit for each."""
     present = column.is_valid().to_numpy(zero_copy_only=False)
     alike = present.all() or not present.any()
-    runs = _varint(len(present) << 1) + bytes([int(present[0])]) if alike else _packed(present.astype(np.int64), 1)
+    runs = _varint(len(present) << 1) + bytes([int(present[0])]) if alike else _pack(present.astype(np.int64), 1)
     return struct.pack("<L", len(runs)) + runs
 
 
@@ -191,7 +191,7 @@ def _dictionary(values: pa.Array) -> tuple[pa.Array, bytes] | None:
         return None
     width = max(1, (distinct - 1).bit_length())
     numbers = coded.indices.to_numpy()
-    runs = _varint(len(numbers) << 1) + b"\0" if distinct == 1 else _packed(numbers.astype(np.int64), width)
+    runs = _varint(len(numbers) << 1) + b"\0" if distinct == 1 else _pack(numbers.astype(np.int64), width)
     return coded.dictionary, bytes([width]) + runs
 
 
@@ -200,7 +200,7 @@ def _bits(values: pa.Array) -> pa.Array:
     return values.view(pa.int64()) if pa.types.is_floating(values.type) else values
 
 
-def _packed(numbers: NDArray[np.int64], width: int) -> bytes:
+def _pack(numbers: NDArray[np.int64], width: int) -> bytes:
     """Numbers of some bits each, eight by eight, the last eight filled up with zeros."""
     groups = -(-len(numbers) // 8)
     bits = np.zeros((groups * 8, width), dtype=np.uint8)
@@ -229,10 +229,10 @@ def read_rows(data: bytes) -> pa.Table:
     `write_rows` to say.
     """
     try:
-        file = pq.ParquetFile(pa.BufferReader(_owned(data)), **_DOOR)
+        file = pq.ParquetFile(pa.BufferReader(_to_buffer(data)), **_DOOR)
         _check_footer(file.metadata, len(data))
         texts = [field.name for field in file.schema_arrow if pa.types.is_string(field.type)]
-        table = pq.ParquetFile(pa.BufferReader(_owned(data)), read_dictionary=texts, **_DOOR).read()
+        table = pq.ParquetFile(pa.BufferReader(_to_buffer(data)), read_dictionary=texts, **_DOOR).read()
         _check_text(table)
         columns = [
             column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
@@ -269,7 +269,7 @@ def _check_text(table: pa.Table) -> None:
                 raise BundleError(f"data.parquet holds more than {LARGEST_TEXT:,} bytes of text in one column.")
 
 
-def _owned(data: bytes) -> pa.Buffer:
+def _to_buffer(data: bytes) -> pa.Buffer:
     """The bytes in Arrow's own memory.
 
     Arrow's threads may let go of a file after Python has ended; if the bytes were Python's, that aborts the process.

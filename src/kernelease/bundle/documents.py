@@ -310,7 +310,7 @@ def _structure(schema: Schema) -> Lines:
     if not schema.structure.made:
         return
     yield from ("", "These hold in every synthetic row by construction. They were not measured, and cost nothing:", "")
-    yield from (f"- {_plain(one.name)} ({one.type}) is {_plain(one.told)}." for one in schema.derived)
+    yield from (f"- {_plain(one.name)} ({one.type}) is {_plain(one.in_words)}." for one in schema.derived)
     for one in schema.declared:
         if one.null_when is not None:
             yield f"- {_plain(one.name)} is NULL where {_plain(one.null_when)}."

@@ -356,7 +356,7 @@ class Bought:
         if self._out is not None:
             try_target(self._out, min(_MOST_DISK, _DISK_A_NUMBER * numbers))
 
-    def answered(self, answer: str) -> None:
+    def note_answer(self, answer: str) -> None:
         """What was bought is one answer, and no measurements: whoever is interrupted now is told it."""
         self._answer = answer
 
@@ -537,7 +537,7 @@ class Watched:
     def keep(self, measurements: Measurements) -> Measurements:
         """Save what was bought, if it has a place; signals that came meanwhile are then delivered."""
         self._bought.keep(measurements)
-        self._patience.end(self._told, on_disk=self._bought.on_disk)
+        self._patience.end(self._sentences, on_disk=self._bought.on_disk)
         return measurements
 
     @contextmanager
@@ -549,9 +549,9 @@ class Watched:
         self._bought = self._bought if bought is None else bought
         try:
             yield
-            self._patience.end(self._told)
+            self._patience.end(self._sentences)
         except BaseException as error:
-            told = self._told()
+            told = self._sentences()
             self._end_hearing(error, told)
             if not told:
                 raise
@@ -577,7 +577,7 @@ class Watched:
         charged = f"The budget is spent ({self._entries()})" if self._receipts else "The ledger is being charged"
         return f"{charged}; what it buys is being measured and saved, and then this stops by itself."
 
-    def _told(self) -> str:
+    def _sentences(self) -> str:
         """Empty where nothing was spent."""
         told = []
         if self._receipts and self._counts:

@@ -26,12 +26,12 @@ from kernelease.bundle.container import (
     read_bundle,
 )
 from kernelease.bundle.saving import documents, read_contents
-from kernelease.certificate import Certificate, Contents, LedgerEntry, Measurements, described, fit_rows
+from kernelease.certificate import Certificate, Contents, LedgerEntry, Measurements, describe, fit_rows
 from kernelease.errors import BundleError, KerneleaseError, in_words
 from kernelease.ledgers import LedgerFile
 from kernelease.machine import EXACT, ROUNDING, rounding_since, this_machine
 from kernelease.measured.blocks import Block, NoisyBlocks
-from kernelease.methods.retracing import retraced
+from kernelease.methods.retracing import retrace
 from kernelease.privacy.calibration import Calibration
 from kernelease.relational.domain_of_tables import TablesDomain
 from kernelease.relational.schema_of_tables import TableOfRecords, Tables, sequence_keys
@@ -217,13 +217,13 @@ def findings(
     except KerneleaseError as error:
         return (*found, Finding("content", False, str(error)))
     measurements = contents.measurements
-    stated = [_guarantee(measurements.certificate), _measured(measurements), _agreement(measurements)]
+    stated = [_guarantee(measurements.certificate), _check_steps(measurements), _agreement(measurements)]
     found += [_version(measurements.certificate), _machine(contents)]
     found += [_private(measurements), *stated, _documents(files, contents)]
     found += [] if contents.rows is None else [_rows(contents)]
     found += [] if ledger is None else [_on_the_books(measurements, ledger)]
     if refit and all(finding.holds for finding in stated):
-        found += [_retraced(measurements), *([] if contents.rows is None else [_refitted(contents)])]
+        found += [_retrace(measurements), *([] if contents.rows is None else [_refit(contents)])]
     elif refit:
         found.append(Finding("steps", False, "not taken again, since what is stated does not hold"))
     return tuple(found)
@@ -285,13 +285,13 @@ def _guarantee(certificate: Certificate) -> Finding:
     return Finding("guarantee", holds and bool(certificate.steps), detail)
 
 
-def _measured(measurements: Measurements) -> Finding:
+def _check_steps(measurements: Measurements) -> Finding:
     """The steps are those of the measurements, and their sensitivities no smaller than the relation demands."""
     certificate, measured = measurements.certificate, measurements.measured
     try:
         total = certificate.asked.total(certificate.coordinates)
         measured.check_shares(total)
-        needed = measured.needed(certificate.neighbours, measurements.domain.unit_weight)
+        needed = measured.least_sensitivities(certificate.neighbours, measurements.domain.unit_weight)
         if measured.steps != certificate.steps:
             raise BundleError("a step differs from its measurement.")
         for step, least in zip(certificate.steps, needed, strict=True):
@@ -325,10 +325,10 @@ def _stated_twice(measurements: Measurements) -> Iterator[tuple[str, object, obj
     yield "the number of rows", certificate.rows, measured.rows
     yield "the published rows", certificate.published_rows, measured.published_rows
     yield "the method", certificate.method, type(measurements.method).__name__
-    yield "the method's settings", certificate.settings, described(measurements.method)
+    yield "the method's settings", certificate.settings, describe(measurements.method)
     yield "the kernel", certificate.kernel, domain.kernel_name if measurements.method.uses_kernel else None
     for kernel in measured.kernels:
-        yield "the kernel of the measurements", described(kernel), described(domain.kernel)
+        yield "the kernel of the measurements", describe(kernel), describe(domain.kernel)
     yield "the choices", certificate.choices, tuple(str(choice) for choice in measured.choices)
     if certificate.delta == 0.0:
         yield "the calibration", certificate.calibration, Calibration.ANALYTIC
@@ -392,7 +392,7 @@ def _documents(files: dict[str, bytes], contents: Contents) -> Finding:
 
 
 def _rows(contents: Contents) -> Finding:
-    domain = contents.measurements.laid
+    domain = contents.measurements.laid_domain
     if isinstance(domain, TablesDomain):
         return _rows_of_tables(contents.tables, domain)
     problems = row_problems(contents.table, domain)
@@ -423,12 +423,12 @@ def _rows_of_tables(released: Mapping[str, pa.Table], domain: TablesDomain) -> F
     return Finding("rows", not problems, detail)
 
 
-def _retraced(measurements: Measurements) -> Finding:
+def _retrace(measurements: Measurements) -> Finding:
     """What was measured follows from public things and from noisy numbers that were there before, and nothing else."""
     certificate, measured = measurements.certificate, measurements.measured
     rounding = rounding_since(certificate.machine)
     try:
-        again, charged = retraced(
+        again, charged = retrace(
             measurements.method,
             measured,
             domain=measurements.domain,
@@ -445,7 +445,7 @@ def _retraced(measurements: Measurements) -> Finding:
     return Finding("steps", False, detail)
 
 
-def _refitted(contents: Contents) -> Finding:
+def _refit(contents: Contents) -> Finding:
     """The rows follow from the measurements, and from nothing else."""
     measurements, settings = contents.measurements, contents.settings
     if settings is None:
@@ -488,7 +488,7 @@ def _same_counts(measurements: Measurements, one: pa.Table, other: pa.Table) -> 
     A descent in single precision ends elsewhere where floats round differently, as it does with another seed: rows are
     others then, and their counts differ by less than the noise of the measurements that both follow from.
     """
-    measured, domain = measurements.measured, measurements.laid
+    measured, domain = measurements.measured, measurements.laid_domain
     if not isinstance(measured, NoisyBlocks) or domain.schema is None or len(one) != len(other):
         return False
     encoder = Encoder(domain.schema)

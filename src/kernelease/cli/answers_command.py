@@ -32,7 +32,7 @@ def answers(
     fields = [
         {
             "columns": list(item.columns),
-            "measured": item.measured,
+            "measured": item.is_measured,
             "cells": item.cells,
             "noise": item.noise,
             "smallest_group": item.smallest,

@@ -37,7 +37,7 @@ def check(
 
     check_free(html)
     if is_of_tables(schema):
-        if query is not None or writing.given:
+        if query is not None or writing.is_given:
             raise ParameterError(
                 "Several tables: how each is written is said in its [tables.NAME.source]. Leave it out."
             )

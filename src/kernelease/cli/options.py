@@ -121,7 +121,7 @@ def spread_groups(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def spread(*given: Any, **named: Any) -> None:
-        groups = _built(signature, named)
+        groups = _build(signature, named)
         command(*given, **groups, **named)
 
     spread.__annotations__ = {one.name: one.annotation for one in options}
@@ -134,12 +134,12 @@ def _flat(signature: inspect.Signature) -> Iterator[inspect.Parameter]:
         yield from _flat(inspect.signature(one.annotation)) if _is_group(one) else (one,)
 
 
-def _built(signature: inspect.Signature, named: dict[str, Any]) -> dict[str, Any]:
+def _build(signature: inspect.Signature, named: dict[str, Any]) -> dict[str, Any]:
     """The groups among the parameters, made of options that are taken out of `named`."""
     made = {}
     for one in filter(_is_group, signature.parameters.values()):
         inner = inspect.signature(one.annotation)
-        groups = _built(inner, named)
+        groups = _build(inner, named)
         own = {name: named.pop(name) for name in inner.parameters if name not in groups}
         made[one.name] = one.annotation(**groups, **own)
     return made
@@ -338,7 +338,7 @@ class Writing:
     ] = None
 
     @property
-    def given(self) -> bool:
+    def is_given(self) -> bool:
         """Whether anything was said."""
         return any(getattr(self, field.name) not in (None, []) for field in fields(self))
 
@@ -424,15 +424,15 @@ class Knowledge:
     ] = None
 
     def __post_init__(self) -> None:
-        if len(self._given) > 1:
-            raise ParameterError(f"{' and '.join(self._given[:2])} both give bounds. Give one of them.")
+        if len(self._given_options) > 1:
+            raise ParameterError(f"{' and '.join(self._given_options[:2])} both give bounds. Give one of them.")
         if self.epsilon is not None and self.ledger is None:
             raise ParameterError(
                 "--private-bounds spends budget: give its --ledger (`kernelease budget create` makes one)."
             )
 
     @property
-    def _given(self) -> list[str]:
+    def _given_options(self) -> list[str]:
         given = {
             "--from-dictionary": self.dictionary is not None,
             "--from-public": self.public is not None,
@@ -443,7 +443,7 @@ class Knowledge:
 
     def ask(self) -> "Knowledge":
         """What was given; on a terminal, where nothing was, what the owner answers."""
-        if self._given or not on_a_terminal():
+        if self._given_options or not on_a_terminal():
             return self
         way = _way(typer.prompt(_QUESTION, default=_Way.NAMES.value))
         if way is _Way.DICTIONARY:

@@ -73,7 +73,7 @@ def release(
     if tables:
         if public is not None or published_rows is not None or check or method is not MethodName.AUTO:
             raise ParameterError("--tables: goes without --method, --public, --published-rows and --check.")
-        if writing.given:
+        if writing.is_given:
             raise ParameterError("--tables: how a file is written is said in its table's [tables.NAME.source].")
         _release_tables(data, order, screen, rows=rows, fast=fast)
         return

@@ -122,7 +122,8 @@ def check(file: Annotated[Path, typer.Argument(metavar="FILE", help="A schema fi
             {"name": item.name, "type": item.tag, "atoms": item.size, "nullable": item.nullable} for item in loaded
         ],
         "derived": [
-            {"name": item.name, "type": item.tag, "told": one.told, "nullable": item.nullable} for one, item in derived
+            {"name": item.name, "type": item.tag, "told": one.in_words, "nullable": item.nullable}
+            for one, item in derived
         ],
     }
     about = facts(
@@ -134,7 +135,7 @@ def check(file: Annotated[Path, typer.Argument(metavar="FILE", help="A schema fi
         ]
     )
     rows = [(item.name, item.tag, "yes" if item.nullable else "no", f"{item.size:,}") for item in loaded]
-    rows += [(item.name, item.tag, "yes" if item.nullable else "no", one.told) for one, item in derived]
+    rows += [(item.name, item.tag, "yes" if item.nullable else "no", one.in_words) for one, item in derived]
     screen.result(fields, about, line(""), grid(("column", "type", "nullable", "atoms"), rows, text=range(3)))
 
 

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kernelease.errors import ParameterError
-from kernelease.progress import SILENT, Progress, shown
+from kernelease.progress import SILENT, Progress, show_progress
 
 # ---- The terminal.
 
@@ -54,7 +54,7 @@ class Screen:
     @contextmanager
     def progress(self) -> Iterator[Progress]:
         """Bars for the stages of a long call, on a terminal; nothing elsewhere."""
-        with shown(SILENT if self.quiet else None, console=_console(stderr=True)) as progress:
+        with show_progress(SILENT if self.quiet else None, console=_console(stderr=True)) as progress:
             yield progress
 
 

@@ -287,10 +287,10 @@ class _Column:
     def bounds(self, ends: _Ends, share: float) -> Bounds:
         """What the other looks say, for a share of what is left for them."""
         for _ in range(ZOOMS):
-            ends = self._zoomed(ends, share * ZOOM_SHARE)
-        return self._counted((ends.lower[0], ends.upper[1]), share * (1.0 - SIZE_SHARE - ZOOMS * ZOOM_SHARE))
+            ends = self._zoom(ends, share * ZOOM_SHARE)
+        return self._count((ends.lower[0], ends.upper[1]), share * (1.0 - SIZE_SHARE - ZOOMS * ZOOM_SHARE))
 
-    def _zoomed(self, ends: _Ends, share: float) -> _Ends:
+    def _zoom(self, ends: _Ends, share: float) -> _Ends:
         """Finer ends, without the parts that hold too little, as far as can be told."""
         low, middle, high = ends.parts()
         groups = [*low, *middle, *high]
@@ -298,11 +298,11 @@ class _Column:
         counts = seen.values[: len(groups)]
         numbers = float(seen.values[:-1].sum())
         if not high:
-            below, above = (_cut(seen, one, numbers) for one in (counts, counts[::-1]))
+            below, above = (_count_sparse(seen, one, numbers) for one in (counts, counts[::-1]))
             first, last = (below, len(low) - 1 - above) if below + above < len(low) else (0, len(low) - 1)
             return _Ends(lower=low[first], upper=low[last])
-        below = _cut(seen, counts[: len(low)], numbers)
-        above = _cut(seen, counts[::-1][: len(high)], numbers)
+        below = _count_sparse(seen, counts[: len(low)], numbers)
+        above = _count_sparse(seen, counts[::-1][: len(high)], numbers)
         return _Ends(lower=low[below], upper=high[len(high) - 1 - above])
 
     def _groups(self, groups: Sequence[Places]) -> Integers:
@@ -313,7 +313,7 @@ class _Column:
         inside[inside] &= starts[found[inside]] <= self.places[inside]
         return np.where(inside, found, len(groups))
 
-    def _counted(self, window: Places, share: float) -> Bounds:
+    def _count(self, window: Places, share: float) -> Bounds:
         """What lies beyond the window, and whether what lies within is whole."""
         groups = np.where(self.places < window[0], 0, np.where(self.places > window[1], 1, 2 + self.whole))
         seen = self._look(groups, 4, share)
@@ -352,7 +352,7 @@ def tail(seen: Measurement, terms: int, chance: float) -> float:
     return seen.step.scale * float(((surprise - terms * np.log1p(-(_SLOPES**2))) / _SLOPES).min())
 
 
-def _cut(seen: Measurement, counts: Floats, numbers: float) -> int:
+def _count_sparse(seen: Measurement, counts: Floats, numbers: float) -> int:
     """How many groups, from the outermost one inwards, hold few of so many numbers; never all of them."""
     doubts = np.array([tail(seen, terms, CUT_ALARM) for terms in range(1, len(counts))])
     tails = np.maximum(0.0, np.cumsum(counts[:-1]))  # luck below zero is no reason to cut
@@ -420,7 +420,7 @@ def frequent_values(
     for name in columns:
         budget.spend(Loss.gaussian(delta_2 / sigma, tau=tau) + naming, label=f"values of {name}")
     least = threshold(sigma, chance)
-    return {name: _named(counts[name], sigma, least, noise) for name in columns}
+    return {name: _frequent_values(counts[name], sigma, least, noise) for name in columns}
 
 
 def threshold(sigma: float, chance: float) -> int:
@@ -428,7 +428,7 @@ def threshold(sigma: float, chance: float) -> int:
     return 1 + math.ceil(sigma * math.sqrt(-2.0 * math.log(chance)) * ROUND_UP)
 
 
-def _named(counts: Counter[str], sigma: float, least: int, noise: NoiseSource) -> tuple[str, ...]:
+def _frequent_values(counts: Counter[str], sigma: float, least: int, noise: NoiseSource) -> tuple[str, ...]:
     values, bits = sorted(counts), grid_bits(sigma)
     drawn = noise.gaussian(math.ldexp(sigma, bits), len(values)).tolist()
     passing = [

@@ -84,7 +84,7 @@ def code_book(path: Path, columns: Collection[str] = (), tell: Tell = silently) 
     if kind_of(path) == EXCEL:
         return read_book_lines(sheet_lines(path), columns, tell)
     if kind_of(path) in (SPSS, STATA, SAS):
-        return {variable.name: variable.described() for variable in Header.read(path).variables}
+        return {variable.name: variable.describe() for variable in Header.read(path).variables}
     return read_dictionary(path, columns, tell)
 
 
@@ -129,8 +129,8 @@ def measure_domain(
                 source.batches(wanted), wanted, privacy=privacy, ledger=books, noise=drawn, subject=subject
             )
         known = {name: item for name, item in bounds.items() if item is not None}
-        found = Found(bounds=known, values=values, paid=_paid(cap, ledger.entries()[before:]))
-        bought.answered(f"bounds {known}, frequent values {values}.")
+        found = Found(bounds=known, values=values, paid=_cost(cap, ledger.entries()[before:]))
+        bought.note_answer(f"bounds {known}, frequent values {values}.")
     return found
 
 
@@ -149,15 +149,15 @@ def _plain(batches: Iterable[pa.RecordBatch], written: Written) -> Iterable[pa.R
         yield pa.record_batch([written.numerals.plain(column) for column in batch.columns], names=batch.schema.names)
 
 
-def _paid(cap: Privacy, entries: Sequence[Receipt]) -> str:
+def _cost(cap: Privacy, entries: Sequence[Receipt]) -> str:
     """What entries of a ledger have cost, and which share of its budget that is."""
     if not entries:
         return ""
     parts = [f"epsilon {e.charge.asked.epsilon:g} for {e.charge.purpose} (entry {e.number})" for e in entries]
     if cap.pure:
-        share, how = sum(e.counted.pure_epsilon for e in entries) / cap.epsilon, ""
+        share, how = sum(e.cost.pure_epsilon for e in entries) / cap.epsilon, ""
     else:
-        share = sum(e.counted.mu_squared for e in entries) / cap.total(1).mu_squared
+        share = sum(e.cost.mu_squared for e in entries) / cap.total(1).mu_squared
         how = " (of its mu squared, which adds up)"
     return (
         f"Measured with noise, at delta = {cap.delta:g}: {' and '.join(parts)}. That is {100.0 * share:.2g} % of what "
@@ -188,8 +188,8 @@ class SdvTable:
     @classmethod
     def read(cls, metadata: Mapping[str, Any] | str | Path, table: str | None = None) -> "SdvTable":
         """Metadata from a JSON file, or from the dictionary in it. `table` names one of several tables."""
-        data = _loaded(metadata)
-        name, described = _chosen(data, table)
+        data = _load(metadata)
+        name, described = _choose_table(data, table)
         columns = described.get("columns")
         if not isinstance(columns, Mapping) or not all(isinstance(item, Mapping) for item in columns.values()):
             raise SchemaError(
@@ -206,7 +206,7 @@ class SdvTable:
         )
 
 
-def _loaded(metadata: Mapping[str, Any] | str | Path) -> Mapping[str, Any]:
+def _load(metadata: Mapping[str, Any] | str | Path) -> Mapping[str, Any]:
     if isinstance(metadata, Mapping):
         return metadata
     try:
@@ -220,7 +220,7 @@ def _loaded(metadata: Mapping[str, Any] | str | Path) -> Mapping[str, Any]:
     return data
 
 
-def _chosen(data: Mapping[str, Any], table: str | None) -> tuple[str, Mapping[str, Any]]:
+def _choose_table(data: Mapping[str, Any], table: str | None) -> tuple[str, Mapping[str, Any]]:
     """The one table, or the one that is named."""
     tables = data.get("tables", {"table": data})
     if not isinstance(tables, Mapping) or not tables:
@@ -278,7 +278,7 @@ def draft(
     if look and data is None:
         raise ParameterError("draft: look=True reads private rows: give these, and neither metadata= nor public=.")
     if metadata is not None:
-        told = _loaded(metadata)
+        told = _load(metadata)
         if name is None and isinstance(told.get("tables"), Mapping) and len(told["tables"]) > 1:
             return _of_several(told)
         return _from_metadata(SdvTable.read(told, name))

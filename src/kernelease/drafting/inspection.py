@@ -27,7 +27,7 @@ def file_findings(file: CsvFile) -> Iterator[Finding]:
     def finding(level: Level, words: str, remedy: str, gist: str = "") -> Finding:
         return Finding(level=level, where=file.describe(), words=words, remedy=remedy, gist=gist)
 
-    found, open_end = _counted(file), _left_open(file)
+    found, open_end = _count_faults(file), _left_open(file)
     total, close_it = found["all"], 'close it in the source; or [source] quote = "" for none'
     yield from _encoding(file)
     if total == 0:
@@ -60,7 +60,7 @@ def file_findings(file: CsvFile) -> Iterator[Finding]:
         yield finding(Level.NOTE, f"{share(several, total)} records go over several lines", remedy)
 
 
-def _counted(file: CsvFile) -> Counter[str]:
+def _count_faults(file: CsvFile) -> Counter[str]:
     """How many records a file has, and how many of them have which fault. Private.
 
     Those are `swallowing` that hold lines with as many cells as a record has: a quote takes these in.

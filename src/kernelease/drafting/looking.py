@@ -143,11 +143,11 @@ def draft_by_looking(
     left_out |= dict.fromkeys(keys or (), "it is a key")
     left_out |= {look.name: "it has no name: give it one in the source" for look in looks if not look.name}
     kept = [look for look in looks if look.name not in left_out]
-    written = _detected(written, looks, kept, numerals, nulls="nulls" in source.heeds())
+    written = _detect_spellings(written, looks, kept, numerals, nulls="nulls" in source.heeds())
 
     gaps: dict[str, str] = {}  # the column that says how far another is from an earlier one, by the latter's name
 
-    def drafted(known: Mapping[str, Lines], rules: tuple[str, ...] = ()) -> str:
+    def draft_with(known: Mapping[str, Lines], rules: tuple[str, ...] = ()) -> str:
         return draft(
             _beside(source_columns(source), gaps),
             name,
@@ -160,15 +160,15 @@ def draft_by_looking(
 
     known = {look.name: look.lines(numerals) for look in looks}
     if not kept:  # nothing but identifiers
-        return Proposal(text=drafted(known), unit=unit)
-    alone = Schema.parse(drafted(known))
+        return Proposal(text=draft_with(known), unit=unit)
+    alone = Schema.parse(draft_with(known))
     declared = open_declared(data, alone, query=query)
     relations = find_relations(declared.batches(alone.names), alone)
     for one in relations:
         known[one.column] = one.lines if one.derived else (*known[one.column], *one.lines)
         if one.gap is not None:
             gaps[one.column], known[one.gap.name] = one.gap.name, _gap_lines(one.gap)
-    return Proposal(text=drafted(known, tuple(one.rule for one in relations if one.rule)), unit=unit)
+    return Proposal(text=draft_with(known, tuple(one.rule for one in relations if one.rule)), unit=unit)
 
 
 def _gap_lines(gap: Gap) -> Lines:
@@ -282,10 +282,10 @@ class _Look:
             return self._dates(form)
         if len(self.present) <= MOST_CATEGORIES:
             order = in_order(tuple(self.present))
-            return self._listed("category") if order is None else self._listed("ordinal", order)
+            return self._list_values("category") if order is None else self._list_values("ordinal", order)
         return self._many()
 
-    def _listed(self, kind: str, values: Sequence[str] | None = None) -> Lines:
+    def _list_values(self, kind: str, values: Sequence[str] | None = None) -> Lines:
         """All values: none is left for `other`."""
         return ("type", kind, MARK), ("values", sorted(self.present) if values is None else list(values), MARK)
 
@@ -296,9 +296,9 @@ class _Look:
         if repeated and codes and len(self.present) <= MOST_VALUES:
             prefix = group_length(tuple(self.present))
             if prefix is not None:
-                return (*self._listed("hierarchy"), ("prefix", prefix, f"characters that say the group; {MARK}"))
+                return (*self._list_values("hierarchy"), ("prefix", prefix, f"characters that say the group; {MARK}"))
         if repeated and len(self.present) < MOST_ATOMS:
-            return self._listed("category")
+            return self._list_values("category")
         longest = max(len(cell) for cell in self.present)
         told = f"{MARK} Of free text nothing is released: each becomes __other__"
         return ("type", "string", told), ("max_length", int(outward(0, longest)[1]), MARK)
@@ -328,7 +328,7 @@ class _Look:
 
 
 def _number(cell: str, numerals: Numerals) -> float | None:
-    number = parse_number((cell if numerals.usual else numerals.said(cell) or "").encode())
+    number = parse_number((cell if numerals.usual else numerals.plain_text(cell) or "").encode())
     return None if math.isnan(number) else number
 
 
@@ -372,7 +372,7 @@ class _Numbers:
                 _tidy(base + whole((end - base) / size) * size) for whole, end in ((math.floor, low), (math.ceil, high))
             )
         low, high = max(low, -LARGEST_INTEGER), min(high, LARGEST_INTEGER)
-        told = self._told(max(rounded, off))
+        told = self._mark_of(max(rounded, off))
         if self.whole:
             bounds: Lines = (("type", "integer", MARK), ("min", math.floor(low), MARK), ("max", math.ceil(high), MARK))
             return (*bounds, ("resolution", step, told)) if step > 1 else bounds
@@ -390,7 +390,7 @@ class _Numbers:
         return all(number.is_integer() for number in self.rows)
 
     @staticmethod
-    def _told(others: int) -> str:
+    def _mark_of(others: int) -> str:
         return f"{MARK} {others:,} rows have others, which count as the nearest" if others else MARK
 
     def digits(self) -> tuple[int | None, int]:
@@ -432,10 +432,10 @@ class _Numbers:
             if len(listed) * _APART > (listed[-1] - listed[0]) / size:
                 return None
         if self.whole:
-            return ("type", "integer", MARK), ("values", [int(number) for number in listed], self._told(others))
+            return ("type", "integer", MARK), ("values", [int(number) for number in listed], self._mark_of(others))
         if not _can_be(min=listed[0], max=listed[-1], values=tuple(listed)):
             return None
-        return ("type", "number", MARK), ("values", listed, self._told(others))
+        return ("type", "number", MARK), ("values", listed, self._mark_of(others))
 
     def _step(self, decimals: int) -> tuple[int, int]:
         """The largest round number of last digits that nearly all are apart, and rows that are not; else 1.
@@ -567,7 +567,9 @@ def group_length(codes: Sequence[str]) -> int | None:
     return max((length for length in parting if groups[length] <= _MOST_GROUPS), default=min(parting, default=None))
 
 
-def _detected(written: Written, looks: list[_Look], kept: list[_Look], numerals: Numerals, *, nulls: bool) -> Written:
+def _detect_spellings(
+    written: Written, looks: list[_Look], kept: list[_Look], numerals: Numerals, *, nulls: bool
+) -> Written:
     """With the spellings of NULL, numbers and dates that are in the rows, where the owner has not said otherwise."""
     kept_words = {cell for look in looks for cell in look.present}
     spelt = sorted({cell for look in looks for cell in look.cells if cell and _is_null(cell)} - kept_words)

@@ -29,7 +29,7 @@ from kernelease.table.columns.numbers import Integer, Number
 from kernelease.table.columns.temporal import Date, Datetime
 from kernelease.table.derived import Computed, Derived, Determined, text_of
 from kernelease.table.draft import MARK, Lines
-from kernelease.table.expressions.terms import PARTS, spell_name, unit_of, written
+from kernelease.table.expressions.terms import PARTS, spell_name, unit_of, write_term
 from kernelease.table.parsing import DAY, MICROSECOND, MOST_DECIMALS, decimals_of, read_instants, read_numbers
 from kernelease.table.schema import Schema
 from kernelease.table.toml import toml_key
@@ -37,11 +37,11 @@ from kernelease.table.toml import toml_key
 # ---- Cells as values, and the declared constraints.
 
 
-def typed(column: Column, array: pa.Array) -> pa.Array:
+def read_values(column: Column, array: pa.Array) -> pa.Array:
     """Cells as values of the column's own type, not clamped and not drawn; null for what is none.
 
     >>> from kernelease.table import Integer
-    >>> typed(Integer(name="age", min=0, max=9), pa.array(["3", "old", None, "12"])).to_pylist()
+    >>> read_values(Integer(name="age", min=0, max=9), pa.array(["3", "old", None, "12"])).to_pylist()
     [3, None, None, 12]
     """
     plain = array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
@@ -74,7 +74,7 @@ class Rules:
         structure = self.schema.structure
         for rule in self.schema.constraints:
             read = dict.fromkeys(origin for name in rule.columns for origin in structure.origins(name))
-            rows = pa.table({name: typed(self.schema.column(name), batch.column(name)) for name in read})
+            rows = pa.table({name: read_values(self.schema.column(name), batch.column(name)) for name in read})
             whole = pa.table(
                 {name: rows.column(name) if name in read else structure.derive(rows, name) for name in rule.columns}
             )
@@ -119,14 +119,14 @@ class Relation:
     def finding(self) -> Finding:
         """What `check` says of it: nothing is wrong, and something could be better."""
         if self.rule:
-            return self._told(f'constraints = ["{self.rule}"] in [table]')
+            return self._finding(f'constraints = ["{self.rule}"] in [table]')
         if self.gap is not None:
-            return self._told(self.gap.told)
+            return self._finding(self.gap.advice)
         key, value, _ = next(line for line in self.lines if line[0] in ("computed", "determined_by", "null_when"))
         beside = ", with its mapping" if key == "determined_by" else ""
-        return self._told(f'{key} = "{value}"{beside} in [columns.{toml_key(self.column)}]')
+        return self._finding(f'{key} = "{value}"{beside} in [columns.{toml_key(self.column)}]')
 
-    def _told(self, line: str) -> Finding:
+    def _finding(self, line: str) -> Finding:
         why = "it then costs nothing, and holds in every row" if self.derived else "it then holds in every row"
         if self.gap is not None:
             why = "rows then keep how far apart the two are"
@@ -152,14 +152,14 @@ class Gap:
         return f"{self.of}_minus_{self.minus}"
 
     @property
-    def computed(self) -> str:
+    def formula(self) -> str:
         return f"{spell_name(self.minus)} + {spell_name(self.name)}"
 
     @property
-    def told(self) -> str:
+    def advice(self) -> str:
         """What to write, in a line."""
         gap = f'[columns.{toml_key(self.name)}] with from = "{self.of}" and minus = "{self.minus}"'
-        return f"computed = {self.computed!r} in [columns.{toml_key(self.of)}], and a new column {gap}"
+        return f"computed = {self.formula!r} in [columns.{toml_key(self.of)}], and a new column {gap}"
 
 
 def find_relations(batches: Iterable[pa.RecordBatch], schema: Schema) -> tuple[Relation, ...]:
@@ -195,7 +195,7 @@ class _Rows:
         """The first rows of some batches."""
         tables, seen = [], 0
         for batch in batches:
-            tables.append(pa.table({column.name: typed(column, batch.column(column.name)) for column in schema}))
+            tables.append(pa.table({column.name: read_values(column, batch.column(column.name)) for column in schema}))
             seen += batch.num_rows
             if seen >= LOOKED_AT:
                 break
@@ -288,7 +288,7 @@ class _Search:
         first = "computed" if isinstance(derived, Computed) else "determined_by"
         told = f"holds in all {self.rows.table.num_rows:,} rows; {MARK}"
         lines = tuple((key, value, told if key == first else MARK) for key, value in written.items())
-        words = f"in all {self.rows.table.num_rows:,} rows it is {derived.told}"
+        words = f"in all {self.rows.table.num_rows:,} rows it is {derived.in_words}"
         return Relation(column=derived.name, words=words, lines=lines, derived=True)
 
     def one_term(self) -> None:
@@ -315,7 +315,7 @@ class _Search:
             goal = sample[names.index(target)]
             with np.errstate(all="ignore"):
                 both = combine(sample[:, None, :_GLANCE], sample[None, :, :_GLANCE])
-            near = np.all(_near(both, goal[:_GLANCE], digit), axis=2) & self._allowed(sign, target)
+            near = np.all(_near(both, goal[:_GLANCE], digit), axis=2) & self._allowed_pairs(sign, target)
             for left, right in np.argwhere(near):
                 with np.errstate(all="ignore"):
                     found = combine(sample[left], sample[right])
@@ -323,7 +323,7 @@ class _Search:
                     pair = names[left], names[right]
                     self._try(target, f"{spell_name(pair[0])} {sign} {spell_name(pair[1])}", pair)
 
-    def _allowed(self, sign: str, target: str) -> NDArray[np.bool_]:
+    def _allowed_pairs(self, sign: str, target: str) -> NDArray[np.bool_]:
         """Which pairs of columns a sign makes of the target's unit, each once where their order is nothing."""
         units = [_unit(self.rows.columns[name]) for name in self.rows.numbers]
         goal = _unit(self.rows.columns[target])
@@ -505,14 +505,17 @@ def _affine(x: Floats, y: Floats, name: str, *, plain: bool) -> Iterator[tuple[s
         return
     largest = both[np.abs(x[both]).argmax()]
     near, far = x[largest], y[largest]
-    yield (f"{name} + {_written(far - near)}" if far > near else f"{name} - {_written(near - far)}"), x + (far - near)
-    yield f"{_written(far + near)} - {name}", far + near - x
+    yield (
+        (f"{name} + {_write_number(far - near)}" if far > near else f"{name} - {_write_number(near - far)}"),
+        x + (far - near),
+    )
+    yield f"{_write_number(far + near)} - {name}", far + near - x
     if near and far:
         for factor in sorted({float(f"{far / near:.{digits}g}") for digits in range(1, 7)}, key=decimals_of):
-            yield f"{_written(factor)} * {name}", factor * x
+            yield f"{_write_number(factor)} * {name}", factor * x
 
 
-def _written(number: float) -> str:
+def _write_number(number: float) -> str:
     return f"{float(f'{number:.12g}'):.15g}"
 
 
@@ -562,7 +565,7 @@ def _gap_relation(rows: _Rows, first: str, last: str) -> Relation:
     )
     words = f"in all {rows.table.num_rows:,} rows it is near {first}: their difference spreads far less than it does"
     remark = f"near in all {rows.table.num_rows:,} rows; {MARK}"
-    lines: Lines = (("type", rows.columns[last].tag, MARK), ("computed", gap.computed, remark))
+    lines: Lines = (("type", rows.columns[last].tag, MARK), ("computed", gap.formula, remark))
     return Relation(column=last, words=words, lines=lines, derived=True, gap=gap)
 
 
@@ -614,7 +617,7 @@ def _null_where(rows: _Rows, name: str, null: NDArray[np.bool_]) -> Iterator[tup
         found = [c for c in np.flatnonzero(without == 0) if _is_no_accident(int(with_null[c]) - 1, chance, tried)]
         if 0 < len(found) < size and len(found) <= _MOST_NAMED:
             values = rows.table.column(name).combine_chunks().dictionary_encode().dictionary.to_pylist()
-            chosen = [written(values[code]) for code in found]
+            chosen = [write_term(values[code]) for code in found]
             text = f"{spelt} == {chosen[0]}" if len(chosen) == 1 else f"{spelt} in ({', '.join(chosen)})"
             yield int(with_null[found].sum()) - len(found), text
 

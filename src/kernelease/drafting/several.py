@@ -57,15 +57,15 @@ def draft_tables(data: Any, *, looking: Looking | None = None, name: str | None 
     rows are read: then values decide which columns are keys, and how many records most parents have is proposed. All of
     that is marked, and can't be used before it is confirmed.
     """
-    given = _given(data)
-    written = {table: _written(open_source(one)) for table, one in given.items()}
+    given = _tables_in(data)
+    written = {table: _declare_separator(open_source(one)) for table, one in given.items()}
     sources = {table: open_source(one, csv=CsvFormat.of(written[table])) for table, one in given.items()}
     columns = {table: source.names() for table, source in sources.items()}
     cells = {table: _cells(source) for table, source in sources.items()} if looking else None
     found = _by_names(columns)
-    links = _chosen(found if cells is None else _by_values(found, cells))
+    links = _choose_links(found if cells is None else _by_values(found, cells))
 
-    def described(table: str, keys: Sequence[str]) -> str:
+    def describe_table(table: str, keys: Sequence[str]) -> str:
         if looking is not None:
             return looking(given[table], table, written[table], keys)
         source = sources[table]
@@ -74,7 +74,7 @@ def draft_tables(data: Any, *, looking: Looking | None = None, name: str | None 
         return draft(rest, table, declared_types=typed, written=written[table])
 
     return _Forest.of(columns, links, cells).text(
-        described,
+        describe_table,
         name=name,
         dates=_dates(sources),
         files={table: one.name for table, one in given.items() if isinstance(one, Path)},
@@ -83,7 +83,7 @@ def draft_tables(data: Any, *, looking: Looking | None = None, name: str | None 
 
 def draft_linked(texts: Mapping[str, str], links: Sequence[Link], keys: Mapping[str, str]) -> str:
     """The same where links and keys are known: `texts` are drafts of each table's columns."""
-    forest = _Forest.of(dict.fromkeys(texts, ()), _chosen(links), None, keys)
+    forest = _Forest.of(dict.fromkeys(texts, ()), _choose_links(links), None, keys)
     return forest.text(lambda table, _: texts[table], name=None, dates={}, files={})
 
 
@@ -93,7 +93,7 @@ def holds_tables(folder: str | Path) -> bool:
     return len({open_source(path).names() for path in files}) > 1
 
 
-def _given(data: Any) -> dict[str, Any]:
+def _tables_in(data: Any) -> dict[str, Any]:
     if isinstance(data, Mapping):
         found = dict(data)
     else:
@@ -114,7 +114,7 @@ def _given(data: Any) -> dict[str, Any]:
     return found
 
 
-def _written(source: Source) -> Written:
+def _declare_separator(source: Source) -> Written:
     """With the separator that the first line of a CSV file shows: the header is public."""
     return Written(separator=source.other_separator()) if isinstance(source, CsvFile) else Written()
 
@@ -233,7 +233,7 @@ def _shows(column: Counter[bytes | None], keys: Counter[bytes | None]) -> bool:
     return not whole or len(column) >= _REFERRED * len(keys)
 
 
-def _chosen(links: Iterable[Link]) -> list[Link]:
+def _choose_links(links: Iterable[Link]) -> list[Link]:
     """At most one link between two tables, none in a circle, each column in one of them: the strongest first."""
     chosen: list[Link] = []
     for one in sorted(links, key=lambda link: -link.strength):
@@ -311,11 +311,11 @@ class _Forest:
             own = [self.keys[table]] if table in self.keys else []
             links = (*self._links_of(table), *self._books_of(table))
             bodies[table] = described(table, [*own, *(one.foreign_key for one in links)])
-        dated = {table: dates.get(table) or _dated(bodies[table]) for table in wanted}
+        dated = {table: dates.get(table) or _date_column(bodies[table]) for table in wanted}
         parts = [f"{TO_FILL_IN if self.cells is None else TO_DECIDE}\n{self._head(name, dated)}"]
         for table, body in bodies.items():
             parts.append(self._hanging(table, re.findall(r"^constraints = .*$", body, re.MULTILINE), dated[table]))
-            parts += [_moved(table, body), *(_book_column(one) for one in self._books_of(table))]
+            parts += [_move_columns(table, body), *(_book_column(one) for one in self._books_of(table))]
         parts += [_book(table, self.keys[table], files.get(table)) for table in books]
         return "\n".join(part for part in parts if part)
 
@@ -376,12 +376,12 @@ class _Forest:
         return f"max_rows = {min(MOST_RECORDS, most)}  # {MARK}"
 
 
-def _dated(text: str) -> str | None:
+def _date_column(text: str) -> str | None:
     found = re.search(r'^\[columns\.([\w-]+)\]\ntype = "date(?:time)?"', text, re.MULTILINE)
     return None if found is None else found[1]
 
 
-def _moved(table: str, text: str) -> str:
+def _move_columns(table: str, text: str) -> str:
     """The columns of a draft of one table, as those of one of several."""
     lines = re.sub(r"^# column .* is left out: it is a key\n\n?", "", text, flags=re.MULTILINE).split("\n")
     begins = ("[columns", "[source", "# column ")

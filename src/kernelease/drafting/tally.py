@@ -101,10 +101,10 @@ class Tally:
         if isinstance(column, Stepped):
             ticks, absent = read_instants(array, DAY if isinstance(column, Date) else MICROSECOND, -_EVER, _EVER)
             bad = np.zeros(len(array), dtype=bool) if absent is None else absent
-            self._bounded(ticks, present & ~bad, column.low, column.high)
+            self._count_outside(ticks, present & ~bad, column.low, column.high)
             return bad
         if isinstance(column, Listed):
-            return self._undeclared(array, column)
+            return self._find_undeclared(array, column)
         if isinstance(column, Boolean):
             unsure = dataclasses.replace(column, nullable=True, default=None)
             return np.asarray(unsure.encode(array) == unsure.missing)
@@ -112,17 +112,17 @@ class Tally:
 
     def _numbers(self, numbers: NDArray[np.float64], present: Flags, low: float, high: float) -> Flags:
         bad = np.isnan(numbers)
-        self._bounded(numbers, present & ~bad, low, high)
+        self._count_outside(numbers, present & ~bad, low, high)
         if isinstance(self.column, Integer):
             finite = numbers[present & np.isfinite(numbers)]
             self.fractions += int((finite != np.floor(finite)).sum())
         return bad
 
-    def _bounded(self, values: NDArray[Any], known: Flags, low: float, high: float) -> None:
+    def _count_outside(self, values: NDArray[Any], known: Flags, low: float, high: float) -> None:
         self.below += int((known & (values < low)).sum())
         self.above += int((known & (values > high)).sum())
 
-    def _undeclared(self, array: pa.Array, column: Listed) -> Flags:
+    def _find_undeclared(self, array: pa.Array, column: Listed) -> Flags:
         if isinstance(column, String) and not column.values:  # free text has nothing that is not declared
             return np.zeros(len(array), dtype=bool)
         numbers = [value for value in column.vocabulary if isinstance(value, int)]
@@ -166,9 +166,9 @@ def column_findings(tally: Tally) -> Iterator[Finding]:
     """What the cells of a column become that the owner may not have meant."""
     column = tally.column
     if tally.strange:
-        yield _undeclared(tally, column) if isinstance(column, Listed) else _unreadable(tally)
+        yield _undeclared_finding(tally, column) if isinstance(column, Listed) else _unreadable(tally)
     if isinstance(column, Celled):
-        yield from _clamped(tally, column)
+        yield from _clamped_findings(tally, column)
     if tally.missing and not column.nullable:
         becomes = column.labels()[column.missing]
         yield tally.finding(
@@ -232,7 +232,7 @@ def local_numerals(cells: Counter[str]) -> Numerals | None:
         local = dataclasses.replace(way, marks=marks)
         if any(starts_with_nothing(cell, local) for cell in cells):
             continue
-        read = [(local.said(cell), times) for cell, times in cells.items()]
+        read = [(local.plain_text(cell), times) for cell, times in cells.items()]
         known = sum(
             times for said, times in read if (number := parse_number((said or "").encode())) == number
         )  # no NaN
@@ -268,7 +268,7 @@ def _numerals_line(local: Numerals) -> str:
     return " and ".join([*decimal, *thousands, *([f"marks = {toml_value(list(local.marks))}"] if local.marks else [])])
 
 
-def _undeclared(tally: Tally, column: Listed) -> Finding:
+def _undeclared_finding(tally: Tally, column: Listed) -> Finding:
     known = [str(value) for value in column.vocabulary]
     most = sorted(tally.cells.items(), key=lambda item: (-item[1], item[0]))
     told = [f"{short(cell)!r} {times:,} times{_nearest(cell, known)}" for cell, times in most[:5]]
@@ -307,7 +307,7 @@ def _listing(column: Listed, cells: list[str], known: list[str]) -> str:
     return "list in values those that are public knowledge"
 
 
-def _clamped(tally: Tally, column: Celled) -> Iterator[Finding]:
+def _clamped_findings(tally: Tally, column: Celled) -> Iterator[Finding]:
     low, high = column.labels()[0], column.labels()[column.cell_count - 1]
     for count, key, side, label in ((tally.below, "min", "below", low), (tally.above, "max", "above", high)):
         if count:
@@ -485,7 +485,7 @@ class _Cells:
         return int(self.counts.sum())
 
     @property
-    def named(self) -> bool:
+    def names_identifier(self) -> bool:
         """Whether its name says that it identifies."""
         return bool(_NAMED.fullmatch(self.name.lower()) or _CAMEL.fullmatch(self.name))
 
@@ -543,27 +543,27 @@ def _identifier(column: _Cells, columns: Sequence[_Cells]) -> Identifier | None:
     several = column.present / values
     if several < _REPEATED:
         return _of_rows(column) if values >= _FEWEST else None
-    if several > _MOST_ROWS or (values < _FEWEST and not column.named):
+    if several > _MOST_ROWS or (values < _FEWEST and not column.names_identifier):
         return None
     others = [other for other in columns if other is not column]
     same = tuple(other.name for other in others if other.stays_within(column))
-    if not column.named and not (same and _come_as_persons(column, others)):
+    if not column.names_identifier and not (same and _come_as_persons(column, others)):
         return None
     most = min(MOST_ROWS_PER_UNIT, max(2, int(np.quantile(column.counts, _COVERED, method="higher"))))
-    return Identifier(name=column.name, values=values, most=most, named=column.named, same=same)
+    return Identifier(name=column.name, values=values, most=most, named=column.names_identifier, same=same)
 
 
 def _of_rows(column: _Cells) -> Identifier | None:
     """Values of which every row has another: texts, or numbers in order or all of one length; not measurements."""
     numbered = column.whole
     codes = column.codes[column.codes >= 0]
-    if numbered and not column.named:
+    if numbered and not column.names_identifier:
         read = np.array([parse_number(text.encode()) for text in column.texts])[codes]
         in_order = bool((np.diff(read) > 0).all())
         lengths = {len(text) for text in column.texts}
         if not in_order and not (len(lengths) == 1 and max(lengths) >= _DIGITS):
             return None
-    return Identifier(name=column.name, values=len(column.texts), most=1, named=column.named)
+    return Identifier(name=column.name, values=len(column.texts), most=1, named=column.names_identifier)
 
 
 _TRIED = 1000  # values that dates and numbers are looked for in

@@ -19,7 +19,7 @@ from scipy.special import ndtri
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import CapacityError
 from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks
-from kernelease.measured.views import Precision, View, merged
+from kernelease.measured.views import Precision, View, merge_views
 from kernelease.privacy.accounting import Law
 from kernelease.privacy.sensitivity import Neighbours
 
@@ -73,7 +73,7 @@ class WholeEquations(Equations):
         try:
             factor: tuple[Floats, bool] = cho_factor(self.matrix)
         except np.linalg.LinAlgError:
-            raise _undetermined() from None
+            raise _no_solution() from None
         return factor
 
     def solve(self, functions: Floats) -> Floats:
@@ -96,7 +96,7 @@ class CorrectedEquations(Equations):
         try:
             core: Floats = self.weights[:, None] * np.linalg.inv(np.eye(len(overlaps)) + overlaps * self.weights)
         except np.linalg.LinAlgError:
-            raise _undetermined() from None
+            raise _no_solution() from None
         return core
 
     def solve(self, functions: Floats) -> Floats:
@@ -168,7 +168,7 @@ def _small(left: Floats, functions: Floats, share: float) -> bool:
     return bool(np.all(np.linalg.norm(left, axis=0) <= share * np.linalg.norm(functions, axis=0)))
 
 
-def _undetermined() -> CapacityError:
+def _no_solution() -> CapacityError:
     return CapacityError("The noisy counts could not be combined: they leave some cells unknown.")
 
 
@@ -375,7 +375,7 @@ class MeasuredMarginal(Marginal):
     @cached_property
     def _weighted_sums(self) -> Floats:
         """u."""
-        return sum([view.weighted for view in self.views], np.zeros(self.size))
+        return sum([view.by_precision for view in self.views], np.zeros(self.size))
 
     @cached_property
     def _ones(self) -> Floats:
@@ -428,7 +428,7 @@ class Tabulation:
             self._marginals[columns] = found
         return found
 
-    def aligned(self, columns: tuple[int, ...], cells: dict[int, Integers]) -> MeasuredMarginal | None:
+    def marginal_in(self, columns: tuple[int, ...], cells: dict[int, Integers]) -> MeasuredMarginal | None:
         """The marginal of some columns in which some have these cells; None if there is none.
 
         A single column may have been counted in finer cells: they are added up.
@@ -481,7 +481,7 @@ def _marginal(
         groups = tuple(finest.block.groups[finest.block.columns.index(column)] for column in columns)
     first = sorted(counts, key=lambda item: not item[1].block.adds_up)  # counts before contrasts
     views = [part.block.view(part.values, part.sigma, columns, groups) for _, part in first]
-    told = merged([view for view in views if total is None or not view.only_total])
+    told = merge_views([view for view in views if total is None or not view.only_total])
     return MeasuredMarginal(columns, groups, told, total, tuple(counts))
 
 
@@ -516,10 +516,10 @@ class ConditionalMarginal(Marginal):
         return np.bincount(self._cells, weights=weights, minlength=self.size).astype(np.float64)
 
     def joint(self, functions: Sequence[Floats]) -> tuple[Floats, Floats]:
-        return self._whole.joint([self._lifted(function) for function in functions])
+        return self._whole.joint([self._lift(function) for function in functions])
 
     def coefficients(self, function: Floats) -> dict[int, Floats]:
-        return self._whole.coefficients(self._lifted(function))
+        return self._whole.coefficients(self._lift(function))
 
     def variances(self) -> Floats:
         return self._variances
@@ -531,7 +531,7 @@ class ConditionalMarginal(Marginal):
         return np.array([max(0.0, float(self.joint([one])[1][0, 0])) for one in every])
 
     @property
-    def cut(self) -> bool:
+    def is_cut(self) -> bool:
         """Whether it is not known of some rows if they are meant."""
         return bool(self._doubt.slack.any() or self._doubt.variance.any())
 
@@ -544,7 +544,7 @@ class ConditionalMarginal(Marginal):
         value, variance = self._whole.joint([np.abs(lifted) * self._doubt.slack])
         return max(0.0, float(value[0])) + DOUBT * math.sqrt(max(0.0, float(variance[0, 0]))), inside
 
-    def _lifted(self, function: Floats) -> Floats:
+    def _lift(self, function: Floats) -> Floats:
         """A function of these cells as one of the larger marginal's: (cells,) → (cells of it,)."""
         return np.asarray(function[self._cells] * self._flags)
 

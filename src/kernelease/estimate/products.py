@@ -90,14 +90,14 @@ class OffsetSums:
     def joint(self, functions: Sequence[Floats]) -> tuple[Floats, Floats]:
         """The estimates of several functions' sums, and their covariance: (k,), (k, k)."""
         solved = [self._solve(function) for function in functions]
-        values = np.array([float(weight @ self._weighted) for weight in solved])
+        values = np.array([float(weight @ self._by_precision) for weight in solved])
         covariance = np.array([[float(weight @ other) for other in functions] for weight in solved])
         return values, 0.5 * (covariance + covariance.T)
 
     @cached_property
     def counts(self) -> Floats:
         """The estimate of every sum: (cells,)."""
-        return self._solve(self._weighted)
+        return self._solve(self._by_precision)
 
     @cached_property
     def variances(self) -> Floats:
@@ -114,7 +114,7 @@ class OffsetSums:
         return found
 
     @cached_property
-    def _weighted(self) -> Floats:
+    def _by_precision(self) -> Floats:
         total = np.zeros(self.size)
         for view in self.views:
             total += (view.precision * view.values)[view.index]
@@ -166,17 +166,17 @@ class Moments:
 
     def alone(self, column: int, declared: Celled) -> tuple[OffsetSums, Offsets] | None:
         """The offsets of a column in each of its cells."""
-        return self._known(column, declared, None)
+        return self._measured_sums(column, declared, None)
 
     def beside(self, column: int, declared: Celled, other: int) -> tuple[OffsetSums, Offsets] | None:
         """The offsets of a column in each cell of another one; None where that was not measured."""
-        return self._known(column, declared, other)
+        return self._measured_sums(column, declared, other)
 
     def product(self, one: int, first: Celled, other: int, second: Celled) -> OffsetSums | None:
         """The sum of the products of two columns' offsets."""
         for moment in self._numbered:
             block = moment.block
-            if block.weighted == 2 and block.columns == (one, other):
+            if block.ramp_count == 2 and block.columns == (one, other):
                 scale = np.array(
                     [self._beside(one, first, block, 0).widest * self._beside(other, second, block, 1).widest]
                 )
@@ -185,7 +185,7 @@ class Moments:
                 return OffsetSums(1, [view], laplace=moment.laplace)
         return None
 
-    def _known(self, column: int, declared: Celled, other: int | None) -> tuple[OffsetSums, Offsets] | None:
+    def _measured_sums(self, column: int, declared: Celled, other: int | None) -> tuple[OffsetSums, Offsets] | None:
         key = (column,) if other is None else (column, other)
         if key not in self._found:
             self._found[key] = self._sums(column, declared, other)
@@ -210,14 +210,14 @@ class Moments:
         own = None if cells is None else offsets(self._ends_of(column, declared), cells, apart=True)
         if cells is None or own is None:
             return None
-        about = [one for one in self._numbered if one.block.columns[0] == column and one.block.weighted == 1]
+        about = [one for one in self._numbered if one.block.columns[0] == column and one.block.ramp_count == 1]
         pairs = [one.block for one in about if len(one.block.columns) == 2]
         held = [block for block in pairs if block.columns[1] == other]
         if other is not None and not held:
             return None
         over = self._beside(column, declared, pairs[0], 0) if pairs else own
         size = len(own.middle) if other is None else int(held[0].groups[1].max()) + 1
-        left_out = (~over.told).astype(np.int64)
+        left_out = (~over.told_cells).astype(np.int64)
         views = [_view(one, own, over, left_out, other, size) for one in about]
         sums = OffsetSums(size, views, laplace=any(one.laplace for one in about))
         return sums, own if other is None else over
@@ -405,7 +405,7 @@ class _Axis:
         told = [term.on(groups) for term in own if term.number is None]
         flags = reduce(np.multiply, [middle for middle, _ in told], np.ones(int(groups.max()) + 1))
         unsure = reduce(np.maximum, [half for _, half in told], np.zeros_like(flags))
-        found = _measured(moments, marginal, place, numbers) if numbers and not unsure.any() else None
+        found = _offsets_of(moments, marginal, place, numbers) if numbers and not unsure.any() else None
         if found is not None:
             return cls._alone(marginal, numbers, flags, found) if found.alone else cls._beside(numbers[0], flags, found)
         parts = [term.on(groups) for term in numbers]
@@ -422,7 +422,7 @@ class _Axis:
         """A number beside another column: at the middles of its cells, off by their halves where these are too wide."""
         own = found.own
         known = ~np.isnan(own.middle)
-        slack = np.where(known, np.where(own.told, own.slack, own.half), 0.0) * np.abs(flags)
+        slack = np.where(known, np.where(own.told_cells, own.slack, own.half), 0.0) * np.abs(flags)
         return cls(
             column=found.column,
             values=np.where(known, own.middle - term.centre, 0.0) * flags,
@@ -516,7 +516,7 @@ def _squares(term: Term, groups: Integers, found: _Measured) -> tuple[list[Way],
     return ways, 2.0 * centred
 
 
-def _measured(moments: Moments | None, marginal: Marginal, place: int, numbers: Sequence[Term]) -> _Measured | None:
+def _offsets_of(moments: Moments | None, marginal: Marginal, place: int, numbers: Sequence[Term]) -> _Measured | None:
     """The offsets of a number: alone, with cells that are parts of theirs; or beside another column, in their cells."""
     column, groups, number = marginal.columns[place], marginal.groups[place], numbers[0].number
     cells = None if moments is None else moments.cells(column)

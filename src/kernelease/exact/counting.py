@@ -179,7 +179,7 @@ def block_of(tables: dict[tuple[int, ...], Integers], block: Block, views: Seque
     table: Integers = np.einsum(tables[group], range(len(group)), axes)  # summed over all other columns
     for column, cells in zip(block.columns, block.groups, strict=True):
         grouping = cells if views is None else _through(views[column], cells)
-        table = _grouped(table, grouping)
+        table = _sum_groups(table, grouping)
         table = np.moveaxis(table, 0, -1)  # the next axis comes first; after all of them the order is as before
     return table
 
@@ -195,18 +195,18 @@ def _look_up(view: Codes) -> Callable[[NDArray[Any]], NDArray[Any]]:
     """The cells of atoms, none of them beyond the view: (n,) → (n,)."""
     narrow = pa.array(view.astype(np.uint16))
 
-    def checked(codes: NDArray[Any]) -> NDArray[Any]:
+    def check(codes: NDArray[Any]) -> NDArray[Any]:
         if codes.size and (int(codes.max()) >= len(view) or (codes.dtype.kind == "i" and int(codes.min()) < 0)):
             raise IndexError(f"A code is beyond the {len(view)} atoms of its column.")
         return codes
 
     def looked_up(codes: NDArray[Any]) -> NDArray[Any]:
-        return np.from_dlpack(pc.take(narrow, pa.array(checked(codes)), boundscheck=False))
+        return np.from_dlpack(pc.take(narrow, pa.array(check(codes)), boundscheck=False))
 
-    return checked if np.array_equal(view, np.arange(len(view))) else looked_up
+    return check if np.array_equal(view, np.arange(len(view))) else looked_up
 
 
-def _grouped(table: Integers, cells: Integers) -> Integers:
+def _sum_groups(table: Integers, cells: Integers) -> Integers:
     """Sums over the atoms of each cell along the first axis."""
     if np.array_equal(cells, np.arange(len(table))):
         return table
@@ -234,7 +234,7 @@ class PartialWeights(Private):
     __slots__ = ("_fine", "_rows", "_sums", "_totals", "_wanted", "plan")
 
     def __init__(self, plan: Weighing, columns: int, fine: tuple[int, ...]) -> None:
-        self.plan, self._wanted = plan, plan.wanted()
+        self.plan, self._wanted = plan, plan.wanted_steps()
         self._fine = {column: columns + index for index, column in enumerate(fine)}
         counts = [math.prod(int(group.max()) + 1 for _, group in cells) for cells in plan.cells]
         shapes = [(count, len(steps)) for count, steps in zip(counts, self._wanted, strict=True)]
@@ -281,10 +281,10 @@ def weigh_rows(rows: EncodedRows, blocks: Sequence[Block], columns: int, *, thre
     Each thread adds to sums of its own, which are added up at the end.
     """
     plan = Weighing.of(blocks)
-    return shaped(blocks, rows.parts(lambda: PartialWeights(plan, columns, rows.fine), threads=threads))
+    return sums_of_blocks(blocks, rows.parts(lambda: PartialWeights(plan, columns, rows.fine), threads=threads))
 
 
-def shaped(blocks: Sequence[Block], parts: Sequence[PartialWeights]) -> list[BigIntegers]:
+def sums_of_blocks(blocks: Sequence[Block], parts: Sequence[PartialWeights]) -> list[BigIntegers]:
     """The sums of each block, in its shape, over all parts.
 
     A `PrivacyError` if the plan weighed a row by more than its block is charged for.

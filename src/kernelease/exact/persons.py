@@ -37,19 +37,19 @@ class Keys(Private):
 
     def digests(self, numbers: NDArray[Any]) -> NDArray[np.uint64]:
         """A digest of each row's key, (n,): a function of the key alone, unlike its number."""
-        every = [int.from_bytes(hashlib.blake2b(key, digest_size=8).digest()) for key in self._spelt()]
+        every = [int.from_bytes(hashlib.blake2b(key, digest_size=8).digest()) for key in self._spellings()]
         return np.array([*every, 0], dtype=np.uint64).take(numbers)
 
     def number(self, array: pa.Array, *, new: bool) -> Integers:
         """The number of each row's key, (n,): a `new` one gets the next number, else it is nobody's."""
         if self._numbers is None and pa.types.is_integer(array.type) and not pa.types.is_uint64(array.type):
             return self._among_sorted(dense(array).astype(np.int64), ~dense(array.is_null()).astype(bool), new=new)
-        known, (positions, keys) = self._spelt(), identities(array)
+        known, (positions, keys) = self._spellings(), identities(array)
         if new:
             known |= zip((key for key in dict.fromkeys(keys) if key and key not in known), itertools.count(len(known)))
         return np.array([known.get(key or b"", NOBODY) for key in keys], dtype=np.int64).take(positions)
 
-    def _spelt(self) -> dict[bytes, int]:
+    def _spellings(self) -> dict[bytes, int]:
         if self._numbers is None:
             keys = self._sorted[np.argsort(self._order)][1:].tolist()
             self._numbers = {str(key).encode(): number for number, key in enumerate(keys)}
@@ -161,17 +161,17 @@ class _Kept:
         self._codes.append(np.ascontiguousarray(codes[here], dtype=np.int16))
         self._pending += int(here.sum())
         if self._pending > max(self._held, 16 * _BLOCK):
-            self._cut()
+            self._drop_extra_rows()
 
     def blocks(self) -> Iterator[tuple[Codes, Integers]]:
-        self._cut()
+        self._drop_extra_rows()
         units, codes = self._units[0], self._codes[0]
         rows = np.bincount(units, minlength=1)
         weights = self._cap.total // np.maximum(rows, 1)
         for block in block_slices(len(units), _BLOCK):
             yield np.asfortranarray(codes[block], dtype=np.int32), weights[units[block]].astype(np.int64)
 
-    def _cut(self) -> None:
+    def _drop_extra_rows(self) -> None:
         """Keep the first `max_rows` rows of every person. The first of the first are the first of all."""
         units, codes = np.concatenate(self._units), np.concatenate(self._codes)
         crowded = np.bincount(units, minlength=1) > self._cap.max_rows

@@ -82,16 +82,16 @@ class ExactEmbedding(Private):
         blocks = (batch[place] for batch in batches for place in block_slices(len(batch), part.block))
         for total, count in spread(lambda block: (feature_map.total(block), len(block)), blocks, threads):
             part.put(total, count)
-        return cls.merged(feature_map, [part.total()])
+        return cls.of_parts(feature_map, [part.total()])
 
     @classmethod
-    def merged(cls, feature_map: FeatureMap, parts: Iterable[Integers]) -> "ExactEmbedding":
+    def of_parts(cls, feature_map: FeatureMap, parts: Iterable[Integers]) -> "ExactEmbedding":
         """The sum over all rows from `PartialSums` of parts of them."""
         *limbs, count = sum(parts, np.zeros(2 * feature_map.width + 1, dtype=np.int64)).astype(object)
         high, low = np.split(np.array(limbs, dtype=object), 2)
         return cls(feature_map, (high << _LIMB) + low, count)
 
-    def joined(self, more: "ExactEmbedding", whole: Nystrom) -> "ExactEmbedding":
+    def join(self, more: "ExactEmbedding", whole: Nystrom) -> "ExactEmbedding":
         """The sum in a larger subspace, from this one and that of the points that it adds, over the same rows."""
         if not (whole.joins(self.feature_map, more.feature_map) and self._count == more._count):
             raise PrivacyError("Only the sum of the points that a subspace adds, over the same rows, can join another.")
@@ -114,7 +114,7 @@ class ExactEmbedding(Private):
     ) -> NoisyEmbedding:
         """Reveal the coordinates that this map has beyond the earlier one's, at the price that was paid for those.
 
-        The rows must be the ones that were measured; the map extends the earlier one (`extended`), and may
+        The rows must be the ones that were measured; the map extends the earlier one (`extend`), and may
         be chosen in sight of what it showed. Where nothing was added, `earlier` comes back.
         """
         neighbours = budget.neighbours

@@ -160,7 +160,7 @@ class Fourier(FeatureMap):
         counts = np.rint(frequencies * scale)
         if not np.isfinite(counts).all():
             raise ParameterError("Fourier: frequencies must be finite, and so must frequencies·resolution·2⁶⁴.")
-        for name, value in (("frequencies", counts / scale), ("turns", _wrapped(counts))):
+        for name, value in (("frequencies", counts / scale), ("turns", _wrap(counts))):
             value.setflags(write=False)
             object.__setattr__(self, name, value)
         object.__setattr__(self, "resolution", resolution)
@@ -308,7 +308,7 @@ def _pairs(features: int, dimension: int) -> int:
     return features // 2
 
 
-def _wrapped(counts: Floats) -> NDArray[np.uint64]:
+def _wrap(counts: Floats) -> NDArray[np.uint64]:
     """Whole numbers modulo 2⁶⁴, exactly."""
     remainder = np.fmod(counts, _TURN)
     size = np.abs(remainder).astype(np.uint64)

@@ -227,11 +227,11 @@ class RandomBinning(OneOfEach):
         for grid in range(len(self.keys)):
             word = np.full(columns.shape[1], self.keys[grid])
             for column, pitch, shift in zip(columns, self.pitches[grid], self.shifts[grid], strict=True):
-                word = _mixed(word ^ ((column + shift) // pitch).view(np.uint64))
+                word = _mix(word ^ ((column + shift) // pitch).view(np.uint64))
             yield grid, (((word >> _HALF) * np.uint64(self.buckets)) >> _HALF).view(np.int64)
 
 
-def _mixed(word: Words) -> Words:
+def _mix(word: Words) -> Words:
     """The finaliser of SplitMix64 (Steele et al. 2014): a bijection of 64-bit words that spreads every bit."""
     for shift, multiplier in zip(_SHIFTS, _MULTIPLIERS, strict=False):
         word = (word ^ (word >> shift)) * multiplier
@@ -330,7 +330,7 @@ class HashedNgrams(FeatureMap):
                     places[gram] = self._place(gram)
                 bucket, sign = places[gram]
                 counts[bucket] += sign * count
-            yield _normalised(counts)
+            yield _normalise(counts)
 
     @property
     def _padding(self) -> int:
@@ -348,7 +348,7 @@ class HashedNgrams(FeatureMap):
         return (word >> 1) % self.buckets, -1 if self.signed and word & 1 else 1
 
 
-def _normalised(counts: Counter[int]) -> dict[int, int]:
+def _normalise(counts: Counter[int]) -> dict[int, int]:
     """⌊|c|·2²⁰/‖c‖⌋ with the sign of c: Σ v² ≤ 2⁴⁰ since each v² ≤ c²·2⁴⁰/Σc² in exact arithmetic.
 
     With signs, all counts of a row may cancel: its vector is then zero.

@@ -84,7 +84,7 @@ class KarKarnick(FeatureMap):
             raise ParameterError(
                 f"KarKarnick: max_degree must reach a positive coefficient of the kernel, got {max_degree!r}."
             )
-        shares = _apportioned(kept, features)
+        shares = _apportion(kept, features)
         present = np.flatnonzero(shares)
         generator = seed.generator("Kar-Karnick signs")
         drawn = generator.integers(0, 2, (features, len(kept) - 1, kernel.dimension), dtype=np.int8)
@@ -142,9 +142,9 @@ class KarKarnick(FeatureMap):
             weights = np.rint(self.weights[features] * 2**_CELL_BITS).astype(np.int64)
             products = np.tile(weights, (len(cells), 1))
             for signs in factors:
-                sums = _shifted((cells @ signs).astype(np.int64) * root, _ROOT_BITS)
-                products = np.clip(_shifted(products * sums, _CELL_BITS), -_LARGEST, _LARGEST)
-            result[:, features] = _shifted(products, _CELL_BITS - _UNIT_BITS)
+                sums = _shift((cells @ signs).astype(np.int64) * root, _ROOT_BITS)
+                products = np.clip(_shift(products * sums, _CELL_BITS), -_LARGEST, _LARGEST)
+            result[:, features] = _shift(products, _CELL_BITS - _UNIT_BITS)
         return within_norm(result, self._limit)
 
     def _strata(self) -> Iterator[tuple[slice, list[Floats]]]:
@@ -156,12 +156,12 @@ class KarKarnick(FeatureMap):
 
     def evaluate(self, points: Rows) -> Floats:
         """φ of public points, clipped: (m, d) → (m, J)."""
-        result = np.clip(self.unclipped(points), -self.clip, self.clip)
+        result = np.clip(self.evaluate_unclipped(points), -self.clip, self.clip)
         norms = np.sqrt((result**2).sum(axis=1, keepdims=True))
         result *= self.clip / np.maximum(norms, self.clip)
         return result
 
-    def unclipped(self, points: Rows) -> Floats:
+    def evaluate_unclipped(self, points: Rows) -> Floats:
         """φ of public points before clipping, an unbiased map for the truncated kernel: (m, d) → (m, J)."""
         columns = self.signs.shape[2]
         cells = np.clip(finite_numbers(checked_rows(points, columns, "KarKarnick")), -self.half_width, self.half_width)
@@ -174,7 +174,7 @@ class KarKarnick(FeatureMap):
 
     def clipping_bias(self, points: Rows) -> float:
         """The largest change that clipping makes to φ(x)·φ(y) over pairs of public points."""
-        clipped, free = self.evaluate(points), self.unclipped(points)
+        clipped, free = self.evaluate(points), self.evaluate_unclipped(points)
         return float(np.abs(clipped @ clipped.T - free @ free.T).max())
 
 
@@ -195,7 +195,7 @@ def _check_shapes(degrees: Integers, weights: Floats, signs: NDArray[np.int8]) -
         raise ParameterError(f"KarKarnick: weights must be below {_LARGEST >> _CELL_BITS}: scale the kernel down.")
 
 
-def _apportioned(coefficients: Floats, features: int) -> Integers:
+def _apportion(coefficients: Floats, features: int) -> Integers:
     """Features per degree in proportion to the coefficients, at least one where a coefficient is positive."""
     positive = coefficients > 0.0
     if features < positive.sum():
@@ -208,7 +208,7 @@ def _apportioned(coefficients: Floats, features: int) -> Integers:
     return shares
 
 
-def _shifted(values: Integers, bits: int) -> Integers:
+def _shift(values: Integers, bits: int) -> Integers:
     """values/2^bits, to the nearest integer."""
     shifted: Integers = (values + (1 << (bits - 1))) >> bits
     return shifted

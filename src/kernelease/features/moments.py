@@ -238,7 +238,7 @@ class ClassMoments(FeatureMap):
         steps, codes = sphere_steps(cells[:, :-1]), self.kernel.codes(cells)
         declared = codes >= 0.0
         steps, codes = steps[declared], codes[declared].astype(np.int64)
-        products = self._projected(steps).astype(np.float64)
+        products = self._project(steps).astype(np.float64)
         one = np.eye(self.classes, dtype=np.float64)[codes]  # (n, C)
         counts, sums = one.sum(axis=0), one.T @ steps.astype(np.float64)
         parts = [products] if self.pooled else [products[codes == code] for code in range(self.classes)]
@@ -247,7 +247,7 @@ class ClassMoments(FeatureMap):
         whole = np.concatenate([counts, (sums * (SQUARE * self.mean_factor)).ravel(), *tables])
         return whole.astype(np.int64)
 
-    def _projected(self, steps: Integers) -> Integers:
+    def _project(self, steps: Integers) -> Integers:
         """The vectors whose second moments are taken, within the ball, in steps: (n, d) → (n, p)."""
         if self.projection is None:
             return steps
@@ -266,9 +266,11 @@ class ClassMoments(FeatureMap):
 
     def evaluate(self, points: Rows) -> Floats:
         """φ of public points, which are scaled to norm 1, and not rounded: (m, d + 1) → (m, J)."""
-        return np.concatenate([np.empty((0, self.dimension)), *self.evaluated(points, max(1, 2**22 // self.dimension))])
+        return np.concatenate(
+            [np.empty((0, self.dimension)), *self.evaluate_blocks(points, max(1, 2**22 // self.dimension))]
+        )
 
-    def evaluated(self, points: Rows, block: int) -> Iterator[Floats]:
+    def evaluate_blocks(self, points: Rows, block: int) -> Iterator[Floats]:
         """The same in blocks of so many points."""
         cells = as_rows(points)
         self.kernel.check_columns(cells)
@@ -305,7 +307,7 @@ class ClassMoments(FeatureMap):
             errors=(2.0, 1.0 / factor, 1.0 / (SQUARE * unit)),
         )
 
-    def assembled(self, shares: Floats, means: Floats, seconds: Floats) -> Floats:
+    def assemble(self, shares: Floats, means: Floats, seconds: Floats) -> Floats:
         """The mean of features that has these moments, per row: (C,), (C, d), (C, d, d) → (J,)."""
         directions = self.directions
         turned = seconds if directions is None else directions @ seconds @ directions.T

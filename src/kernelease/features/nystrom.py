@@ -169,7 +169,7 @@ class Nystrom(FeatureMap):
 
     `lemma` takes the paper's diameter 2·sup‖k(x, ·)‖ for kernels that are never negative too (only to reproduce it).
     `reserve` states norm and diameter as at least (1 + reserve) times the kernel's own: noise that is so much larger
-    pays in advance for points that join later (`extended`).
+    pays in advance for points that join later (`extend`).
     """
 
     kernel: Kernel
@@ -442,7 +442,7 @@ def in_coordinates(values: Floats, basis: Floats, *, triangular: bool) -> Floats
 _LARGEST_ENTRY = 2.0**31  # of W, as in any Nystrom
 
 
-def extended(basis: Nystrom, points: Rows, *, most: int, tolerance: float = 1e-4) -> Nystrom:
+def extend(basis: Nystrom, points: Rows, *, most: int, tolerance: float = 1e-4) -> Nystrom:
     """`basis` with at most `most` of the points after its own: the farthest from the span, one after the other.
 
     A point whose squared distance to the span is at most `tolerance` times the kernel's bound adds no coordinate. Norm
@@ -471,7 +471,7 @@ def _candidates(basis: Nystrom, points: Rows, most: int, tolerance: float) -> It
     kernel, old = basis.kernel, basis.dimension
     among, cross = kernel.gram(basis.points, basis.points), kernel.gram(points, basis.points)
     own = kernel.gram(points, points)
-    overlap, residual = _projected(basis, among, cross, own)
+    overlap, residual = _project(basis, among, cross, own)
     factorisation = pivoted_cholesky(residual, tolerance=tolerance * kernel.bound, limit=most)
     pivots = factorisation.pivots
     if len(pivots) == 0:
@@ -490,7 +490,7 @@ def _candidates(basis: Nystrom, points: Rows, most: int, tolerance: float) -> It
         count //= 2
 
 
-def _projected(basis: Nystrom, among: Floats, cross: Floats, own: Floats) -> tuple[Floats, Floats]:
+def _project(basis: Nystrom, among: Floats, cross: Floats, own: Floats) -> tuple[Floats, Floats]:
     """B (m, F) and K_PP − B·Bᵀ (m, m), by Gram–Schmidt twice over: W₁ is orthonormal only up to rounding."""
     matrix, triangular = basis.change_of_basis, basis.triangular
     once = in_coordinates(cross, matrix, triangular=triangular)

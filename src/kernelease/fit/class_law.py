@@ -98,8 +98,8 @@ def law_of(stages: tuple[NoisyEmbedding, ...], more: tuple[Floats, ...] | None =
     )
     moments = [feature_map.moments(mean) for feature_map, mean in zip(maps, means, strict=True)]
     errors = np.array([[stage.sigma * each for each in m.errors] for m, stage in zip(moments, stages, strict=True)])
-    shares, share_error = _combined([m.shares for m in moments], errors[:, 0])
-    sums, sum_error = _combined([m.means for m in moments], errors[:, 1])
+    shares, share_error = _combine([m.shares for m in moments], errors[:, 0])
+    sums, sum_error = _combine([m.means for m in moments], errors[:, 1])
     members = np.maximum(shares, share_error)
     centres, mean_errors = sums / members[:, None], sum_error / members
     centres = centres / np.maximum(1.0, np.linalg.norm(centres, axis=1, keepdims=True))
@@ -110,7 +110,7 @@ def law_of(stages: tuple[NoisyEmbedding, ...], more: tuple[Floats, ...] | None =
     total, dimension = max(float(shares.sum()), share_error), centres.shape[1]
     between = (centres.T * weights) @ centres - float(weights @ mean_errors**2) * np.eye(dimension)
     noise = errors[0, 2] * math.sqrt(first.tables)
-    pooled = cleaned(seconds.sum(axis=0) / total - between, noise / total)
+    pooled = clean(seconds.sum(axis=0) / total - between, noise / total)
     last, directions = moments[-1], maps[-1].directions
     turned = centres if directions is None else centres @ directions.T
     expected = pooled if directions is None else directions @ pooled @ directions.T
@@ -119,7 +119,7 @@ def law_of(stages: tuple[NoisyEmbedding, ...], more: tuple[Floats, ...] | None =
         for code, second in enumerate(last.seconds):
             own = second / members[code] - np.outer(turned[code], turned[code])
             own += mean_errors[code] ** 2 * np.eye(len(own))
-            differences[code] = cleaned(own - expected, errors[-1, 2] / members[code])
+            differences[code] = clean(own - expected, errors[-1, 2] / members[code])
     return ClassLaw(
         shares=weights,
         means=centres,
@@ -131,14 +131,14 @@ def law_of(stages: tuple[NoisyEmbedding, ...], more: tuple[Floats, ...] | None =
     )
 
 
-def cleaned(matrix: Floats, noise: float) -> Floats:
+def clean(matrix: Floats, noise: float) -> Floats:
     """A symmetric matrix without what noise makes of its eigenvalues: (d, d).
 
     `noise` is that of the diagonal; off it, it is smaller by √2. The mean of the diagonal is kept.
 
-    >>> cleaned(np.diag([3.0, 0.0, 0.0]), 0.0).round(6).diagonal()
+    >>> clean(np.diag([3.0, 0.0, 0.0]), 0.0).round(6).diagonal()
     array([3., 0., 0.])
-    >>> cleaned(np.diag([3.0, 0.0, 0.0]), 10.0).round(6).diagonal()
+    >>> clean(np.diag([3.0, 0.0, 0.0]), 10.0).round(6).diagonal()
     array([1., 1., 1.])
     """
     size = len(matrix)
@@ -155,7 +155,7 @@ def standing_out(size: int, noise: float) -> float:
     return noise * math.sqrt(2.0 * size)
 
 
-def _combined(estimates: list[Floats], errors: Floats) -> tuple[Floats, float]:
+def _combine(estimates: list[Floats], errors: Floats) -> tuple[Floats, float]:
     """Several estimates of the same numbers as the best one, and its error."""
     precisions = errors**-2.0
     total = float(precisions.sum())

@@ -206,7 +206,7 @@ def sibling_law(
         rate = min(rate, 1.0 / steepest)  # no pair of types changes by more than a factor of e
         if chi_squared <= seen.numbers or rate * steepest < _SHORTEST:
             break
-        tried = _balanced(joint * np.exp(-rate * slope), alone)
+        tried = _balance(joint * np.exp(-rate * slope), alone)
         now = seen.misfit(tried)
         if now < chi_squared:
             joint, chi_squared, rate = tried, now, _LONGER * rate
@@ -252,7 +252,9 @@ class _Seen:
                 numbers -= table.size - len(table) * (len(table) + 1) // 2
             for here, there, own in ((row, column, table), (column, row, table.T)):
                 values[here, there], precision[here, there] = own, weight
-        cells = np.concatenate([_grouped(types.columns[own_place], groups[own_place]) for own_place in wanted], axis=1)
+        cells = np.concatenate(
+            [_group_shares(types.columns[own_place], groups[own_place]) for own_place in wanted], axis=1
+        )
         return cls(
             cells=cells,
             values=values,
@@ -282,7 +284,7 @@ def expected_siblings(
     cells = [mixture.cells[column] for column in place.columns]
     ends = np.cumsum([int(own.max()) + 1 for own in cells])
     parts = [slice(end - int(own.max()) - 1, end) for own, end in zip(cells, ends, strict=True)]
-    own = np.concatenate([_grouped(c, g) for c, g in zip(law.types.columns, cells, strict=True)], axis=1)
+    own = np.concatenate([_group_shares(c, g) for c, g in zip(law.types.columns, cells, strict=True)], axis=1)
     expected: Floats = own.T @ law.joint @ own
     for block in blocks:
         one, other = place.columns.index(block.block.columns[0]), block.block.columns[1] - after
@@ -350,7 +352,7 @@ def _record_misfit(
         first, second = (np.eye(int(groups[c].max()) + 1)[within(mixture.cells[c], groups[c])] for c in pair)
         model = first.T @ table @ second
         turned = model if block.block.columns == pair else model.T
-        chi_squared += float(((block.values - block.block.seen(rows * turned)) ** 2).sum()) / block.sigma**2
+        chi_squared += float(((block.values - block.block.numbers_in(rows * turned)) ** 2).sum()) / block.sigma**2
     return chi_squared
 
 
@@ -428,12 +430,12 @@ def _with_rest(table: Floats, block: NoisyBlock, rows: float, *, alike: bool) ->
     return moved
 
 
-def _grouped(columns: Floats, groups: Integers) -> Floats:
+def _group_shares(columns: Floats, groups: Integers) -> Floats:
     grouped: Floats = columns @ np.eye(int(groups.max()) + 1)[groups]
     return grouped
 
 
-def _balanced(joint: Floats, alone: Floats, rounds: int = 20) -> Floats:
+def _balance(joint: Floats, alone: Floats, rounds: int = 20) -> Floats:
     """A symmetric table scaled to these row sums (Sinkhorn, 1964; symmetric as Knight, 2008)."""
     scale = np.ones(len(alone))
     for _ in range(rounds):
@@ -649,7 +651,7 @@ def drawn_records(
     components = drawn_components(mixture, place, above, number, law, generator)
     records = _atoms(mixture, place, components, np.repeat(number, number), generator)
     wanted = None if law is None else expected_siblings(law, mixture, place, siblings, after, rows)
-    return _placed(records, mixture, place, above, number, wanted, closeness, generator)
+    return _place_records(records, mixture, place, above, number, wanted, closeness, generator)
 
 
 def without(mixture: Mixture, place: Place, never: Sequence[int | None]) -> Mixture:
@@ -689,7 +691,7 @@ def _strata(among: Integers, least: float = 0.02) -> list[NDArray[np.intp]]:
     return strata + ([np.concatenate(held)] if held else [])
 
 
-def _placed(
+def _place_records(
     records: Integers,
     mixture: Mixture,
     place: Place,
@@ -704,7 +706,7 @@ def _placed(
         return records
     persons = np.count_nonzero(number)
     q, p = (
-        np.concatenate([mixture.grouped(c, mixture.cells[c]) for c in columns], axis=1)
+        np.concatenate([mixture.group_shares(c, mixture.cells[c]) for c in columns], axis=1)
         for columns in (place.columns, place.before)
     )
     weights = mixture.weights * _having_records(mixture, place, number)

@@ -168,7 +168,7 @@ def drawn_sequences(
     if not number.any():
         return np.empty((len(place.columns), 0), dtype=np.int64)
     drawing = _Drawing(without(mixture, place, never), place, order, tuple(never), blocks)
-    tilts = drawing.fitted(above, number, generator)
+    tilts = drawing.fit(above, number, generator)
     records = drawing.draw(above, number, tilts, generator)
     return records
 
@@ -184,7 +184,7 @@ class _Drawing:
     never: tuple[int | None, ...]
     blocks: SequenceBlocks
 
-    def fitted(self, above: Integers, number: Integers, generator: np.random.Generator) -> Tilts:
+    def fit(self, above: Integers, number: Integers, generator: np.random.Generator) -> Tilts:
         """Tilts under which drawn steps are as counted, up to noise: by some parents, others in each round."""
         tilts = Tilts.of(self.blocks)
         with_records = np.flatnonzero(number > 0)

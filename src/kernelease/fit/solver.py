@@ -87,7 +87,7 @@ class Solution:
             raise ParameterError(
                 "rows: points are weighted, not drawn. `release.forms.uniform` and `release.sample` make any number."
             )
-        return domain.weighted(self.synthetic.points, self.synthetic.weights, generator)
+        return domain.table_of_points(self.synthetic.points, self.synthetic.weights, generator)
 
     def __str__(self) -> str:
         return (

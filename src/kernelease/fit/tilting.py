@@ -65,15 +65,15 @@ class Tilting(Kind):
         """The weights of least estimated error, among the base itself and all strengths: (M, J), (J,), (M,)."""
         frame = _Frame.of(features, target, base)
         strength = max(self.weakest, frame.largest_variance())
-        problem = frame.seen(_VISIBLE * strength)
-        trial, best = problem.start(), frame.judged(base, math.inf, 0.0)
+        problem = frame.problem(_VISIBLE * strength)
+        trial, best = problem.start(), frame.judge(base, math.inf, 0.0)
         waited = 1.0
         while strength >= self.weakest and waited < _PATIENCE:
             if problem.least > _VISIBLE * strength:
-                wider = frame.seen(_VISIBLE * strength, near=problem.basis)
-                trial, problem = trial.turned(problem, wider), wider
+                wider = frame.problem(_VISIBLE * strength, near=problem.basis)
+                trial, problem = trial.turn(problem, wider), wider
             trial = problem.descend(trial, strength)
-            tilted = frame.judged(trial.weights, strength, problem.freedom(trial, strength))
+            tilted = frame.judge(trial.weights, strength, problem.freedom(trial, strength))
             best, waited = (tilted, 1.0) if tilted.risk < best.risk else (best, waited * self.ratio)
             strength /= self.ratio
         return best
@@ -92,9 +92,9 @@ class Tilting(Kind):
         return best
 
 
-def matched(features: Floats, target: Floats, base: Floats, *, strength: float) -> Floats:
+def match_mean(features: Floats, target: Floats, base: Floats, *, strength: float) -> Floats:
     """Weights near the base whose mean is close to a target without noise: (M, J), (J,), (M,) → (M,)."""
-    problem = _Frame.of(features, target, base).seen(_VISIBLE * strength)
+    problem = _Frame.of(features, target, base).problem(_VISIBLE * strength)
     return problem.descend(problem.start(), strength).weights
 
 
@@ -107,7 +107,7 @@ class _Trial:
     weights: Floats  # (M,)
     covariance: Floats  # (n, n)
 
-    def turned(self, here: "_Problem", there: "_Problem") -> "_Trial":
+    def turn(self, here: "_Problem", there: "_Problem") -> "_Trial":
         """The same as other directions see it."""
         dual = (here.basis @ self.dual) @ there.basis
         return _Trial(dual, self.weights, there.covariance(self.weights))
@@ -129,19 +129,19 @@ class _Frame:
         return cls(mean, features - mean, target - mean, base)
 
     @property
-    def weighted(self) -> Floats:
+    def weighted_features(self) -> Floats:
         """Features times the roots of their weights: the covariance under the base is that matrix' square."""
         return self.features * np.sqrt(self.base)[:, None]
 
     @cached_property
     def axes(self) -> tuple[Floats, Floats]:
         """All directions of the covariance under the base, with their variances in ascending order: (J,), (J, J)."""
-        variances, axes = np.linalg.eigh(self.weighted.T @ self.weighted)
+        variances, axes = np.linalg.eigh(self.weighted_features.T @ self.weighted_features)
         return variances, axes
 
     def largest_variance(self) -> float:
         """Of all directions under the base, from below, by power iteration."""
-        weighted = self.weighted
+        weighted = self.weighted_features
         direction = np.sqrt((weighted**2).sum(axis=0))
         size = float(np.linalg.norm(direction))
         for _ in range(_POWERS):
@@ -151,9 +151,9 @@ class _Frame:
             size = float(np.linalg.norm(direction))
         return size
 
-    def seen(self, least: float, near: Floats | None = None) -> "_Problem":
+    def problem(self, least: float, near: Floats | None = None) -> "_Problem":
         """The directions whose variance under the base is above `least`, which alone the weights can move."""
-        weighted = self.weighted
+        weighted = self.weighted_features
         bound = max(least, 1e-12 * float((weighted**2).sum()))
         few = None if "axes" in vars(self) else leading(weighted, bound, near)
         variances, basis = self.axes if few is None else few
@@ -163,11 +163,11 @@ class _Frame:
 
     def at(self, strength: float) -> Tilted:
         """The fit at one strength, from the base."""
-        problem = self.seen(_VISIBLE * strength)
+        problem = self.problem(_VISIBLE * strength)
         trial = problem.descend(problem.start(), strength)
-        return self.judged(trial.weights, strength, problem.freedom(trial, strength))
+        return self.judge(trial.weights, strength, problem.freedom(trial, strength))
 
-    def judged(self, weights: Floats, strength: float, freedom: float) -> Tilted:
+    def judge(self, weights: Floats, strength: float, freedom: float) -> Tilted:
         """The result with an estimate of the error in all directions, also those that the weights can't move."""
         moved = weights @ self.features
         residual = self.target - moved

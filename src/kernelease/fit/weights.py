@@ -224,12 +224,12 @@ class WeightSolver:
         """Weights for the columns of `design`: (F, M), (F,) → (M,)."""
         if isinstance(self.constraint, Free):
             weights = np.linalg.lstsq(design, target, rcond=1e-12)[0].astype(np.float64)
-            objective = _squared(design @ weights - target)
+            objective = _square(design @ weights - target)
             return FittedWeights(weights=weights, objective=objective, gap=0.0, iterations=1, converged=True)
         start = self._exact(design, target) if start is None else start
         if design.shape[1] <= design.shape[0]:
-            return self.solve_quadratic(design.T @ design, design.T @ target, _squared(target), start)
-        return self._accelerated(lambda w: design.T @ (design @ w), design.T @ target, _squared(target), start)
+            return self.solve_quadratic(design.T @ design, design.T @ target, _square(target), start)
+        return self._accelerate(lambda w: design.T @ (design @ w), design.T @ target, _square(target), start)
 
     def solve_quadratic(
         self, gram: Floats, linear: Floats, energy: float, start: Floats | None = None
@@ -239,7 +239,7 @@ class WeightSolver:
             weights = np.linalg.lstsq(gram, linear, rcond=1e-12)[0].astype(np.float64)
             objective = max(0.0, float(weights @ (gram @ weights - 2.0 * linear)) + energy)
             return FittedWeights(weights=weights, objective=objective, gap=0.0, iterations=1, converged=True)
-        return self._accelerated(lambda w: gram @ w, linear, energy, start)
+        return self._accelerate(lambda w: gram @ w, linear, energy, start)
 
     def _exact(self, design: Floats, target: Floats) -> Floats | None:
         if len(design) > EXACT_COORDINATES:
@@ -248,7 +248,7 @@ class WeightSolver:
         shares = None if corners is None else nearest_in_hull(corners, target)
         return None if shares is None else self.constraint.mixture(shares)
 
-    def _accelerated(
+    def _accelerate(
         self, product: Callable[[Floats], Floats], linear: Floats, energy: float, start: Floats | None
     ) -> FittedWeights:
         weights = self.constraint.project(self.constraint.start(len(linear)) if start is None else start)
@@ -279,11 +279,11 @@ class WeightSolver:
 
 def tolerance_at_noise(noise_floor: float, target: Floats) -> float:
     """A solver's tolerance at which no more than a thousandth of the noise's energy could still be gained."""
-    energy = _squared(target)
+    energy = _square(target)
     return min(0.5, max(1e-9, NOISE_PRECISION * noise_floor**2 / energy)) if energy else 0.5
 
 
-def _squared(vector: Floats) -> float:
+def _square(vector: Floats) -> float:
     return float(vector @ vector)
 
 

@@ -62,13 +62,13 @@ class NoisyBags(Measured):
         return self.paths.private and all_private(block.measurement for block in self.siblings)
 
     @property
-    def recorded(self) -> RecordedNoise:
+    def replay(self) -> RecordedNoise:
         """Paths, siblings, and the picks of the paths."""
-        before = self.paths.recorded
+        before = self.paths.replay
         after = tuple(Recording(integers=block.measurement.integers) for block in self.siblings)
         return RecordedNoise(vectors=(*before.vectors, *after), picks=before.picks, private=self.private)
 
-    def needed(self, neighbours: Neighbours, unit: int) -> tuple[float, ...]:
+    def least_sensitivities(self, neighbours: Neighbours, unit: int) -> tuple[float, ...]:
         """Least sensitivities: a person moves a block of siblings as far as any other."""
         if any(block.unit != unit for block in self.siblings):
             raise ParameterError("a table of siblings is of another unit than the one that is protected.")
@@ -77,7 +77,7 @@ class NoisyBags(Measured):
         needed = [needed_by(step, own) for step, own in zip(steps, least, strict=True)]
         if any(step.sensitivity > exact * _SLACK for step, exact in zip(steps, needed, strict=True)):
             raise ParameterError("a table of siblings was measured for another relation than the one that is promised.")
-        return (*self.paths.needed(neighbours, unit), *needed)
+        return (*self.paths.least_sensitivities(neighbours, unit), *needed)
 
     def domain_of(self, domain: Domain) -> Domain:
         """The same rows, with columns as they were laid."""
@@ -87,10 +87,10 @@ class NoisyBags(Measured):
         """Paths of the flat schema, and siblings of its columns."""
         self.paths.check(domain)
         domain = self.domain_of(domain)
-        if domain.counted is None or domain.sizes is None:
+        if domain.counted_sizes is None or domain.sizes is None:
             raise ParameterError("there are no declared tables.")
         for block in self.siblings:
-            block.check(domain.counted)
+            block.check(domain.counted_sizes)
             beside = [column >= len(domain.sizes) for column in block.block.columns]
             if beside not in ([False, True], [True]) or block.block.weighs:
                 raise ParameterError("a table of siblings is of other columns than a record's and another record's.")
@@ -108,9 +108,9 @@ class NoisyBags(Measured):
     @property
     def accuracy(self) -> str:
         """As for one table, each person weighing 1; then the noise of siblings."""
-        return "\n".join(self._told())
+        return "\n".join(self._sentences())
 
-    def _told(self) -> Iterator[str]:
+    def _sentences(self) -> Iterator[str]:
         yield self.paths.accuracy
         yield "A count of records is of persons: each weighs 1, shared out among their records."
         if self.siblings:

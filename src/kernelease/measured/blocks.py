@@ -48,12 +48,12 @@ class Block(Kind, ABC):
 
     `groups[i][a]` is the cell of atom a of column `columns[i]`. A *table* of the block has an axis for each column and
     a place for each of its cells: `grid` is its shape. Rows are counted in such a table, and `exact` makes of it the
-    integers that get noise; or what they add (`added`) is summed in it, which are these integers (`RowSums`).
+    integers that get noise; or what they add (`addends`) is summed in it, which are these integers (`RowSums`).
 
     A kind says what these integers are (`shape`, `exact`), how far a row moves them (`sensitivity`), what they are in
-    rows (`whole`, `values`), what they would be in a table of counts (`seen`, `spread`, `complete`), how they tell of
-    the counts of some columns (`covers`, `tells`, `view`, `coefficients`), and what they are in words (`label`).
-    Whoever measures, saves, verifies, estimates, fits or reports asks the block, and knows no kind.
+    rows (`whole`, `values`), what they would be in a table of counts (`numbers_in`, `spread`, `complete`), how they
+    tell of the counts of some columns (`covers`, `tells`, `view`, `coefficients`), and what they are in words
+    (`label`). Whoever measures, saves, verifies, estimates, fits or reports asks the block, and knows no kind.
     """
 
     columns: tuple[int, ...]
@@ -86,12 +86,12 @@ class Block(Kind, ABC):
         return tuple(int(group.max()) + 1 for group in self.groups)
 
     @property
-    def added(self) -> tuple[Whole, ...]:
+    def addends(self) -> tuple[Whole, ...]:
         """What a row adds to each number of its cell; none where it is counted there."""
         return ()
 
     @cached_property
-    def weighted(self) -> int:
+    def ramp_count(self) -> int:
         """Of how many columns it sums offsets within cells."""
         return sum(ramp is not None for ramp in self.ramps)
 
@@ -152,17 +152,17 @@ class Block(Kind, ABC):
         """What a product model takes off the probability of each cell of a column with so many.
 
         Where columns are independent in a component, a number of the block is a product over its columns of such a
-        probability less this. None for a kind that is no such product: a fit then follows `seen` and `spread`.
+        probability less this. None for a kind that is no such product: a fit then follows `numbers_in` and `spread`.
         """
         return None
 
     @abstractmethod
-    def seen(self, table: Floats) -> Floats:
+    def numbers_in(self, table: Floats) -> Floats:
         """What its numbers would be in a table of counts, or of shares: a linear map, `grid` → `shape`."""
 
     @abstractmethod
     def spread(self, numbers: Floats) -> Floats:
-        """The transpose of `seen`: what is asked of its numbers, asked of the counts, `shape` → `grid`."""
+        """The transpose of `numbers_in`: what is asked of its numbers, asked of the counts, `shape` → `grid`."""
 
     def complete(self, numbers: Floats, alone: Sequence[Floats], rows: float) -> Floats:
         """A table of counts of which it says these numbers; what it does not say, as if columns were independent.
@@ -170,7 +170,9 @@ class Block(Kind, ABC):
         `alone` has the counts of each column's cells. This serves kinds of which each number is a sum of cells.
         """
         guess: Floats = functools.reduce(np.multiply.outer, [own / rows for own in alone]) * rows
-        return guess + self.spread((numbers - self.seen(guess)) / np.maximum(1.0, self.seen(np.ones_like(guess))))
+        return guess + self.spread(
+            (numbers - self.numbers_in(guess)) / np.maximum(1.0, self.numbers_in(np.ones_like(guess)))
+        )
 
     # What it says of the counts of a few columns, for the best linear estimate.
 
@@ -199,7 +201,7 @@ class Block(Kind, ABC):
         cells = np.zeros(rows.count, dtype=np.int64)
         for column, group, size in zip(self.columns, self.groups, self.grid, strict=True):
             cells = cells * size + group[rows.codes[column]]
-        program = Program.of(self.added)
+        program = Program.of(self.addends)
         found = program.numbers(rows)
         return cells, np.stack([found[place] for place in program.wanted] or [np.ones_like(cells)], axis=1)
 
@@ -231,7 +233,7 @@ class Block(Kind, ABC):
 class RowMover(Protocol):
     """What moves the values of drawn rows between them."""
 
-    def moved(self, rows: Integers, generator: np.random.Generator) -> Integers:
+    def move(self, rows: Integers, generator: np.random.Generator) -> Integers:
         """The rows, (columns, n), of which every column has the values that it had."""
 
 
@@ -240,7 +242,7 @@ LARGEST_SUM = 2**28  # that a row may add to a number: summed over a batch of pe
 
 @dataclass(frozen=True, kw_only=True)
 class RowSums(Block, ABC):
-    """Σ of whole numbers over the rows of each cell: of every one of `added`. Counts say nothing of it.
+    """Σ of whole numbers over the rows of each cell: of every one of `addends`. Counts say nothing of it.
 
     A kind says what a row adds, and how far that moves the sums (`sensitivity`, with a proof). Streams, parts and
     databases then add it up, each in its own way and to the same bit.
@@ -250,7 +252,7 @@ class RowSums(Block, ABC):
 
     def __post_init__(self) -> None:
         Block.__post_init__(self)
-        most = max(number.most for number in self.added)
+        most = max(number.most for number in self.addends)
         if not most <= self.whole <= LARGEST_SUM:
             raise ParameterError(
                 f"{type(self).__name__}: a row may add at most {LARGEST_SUM}, and what it says, {self.whole}; "
@@ -259,18 +261,18 @@ class RowSums(Block, ABC):
 
     @property
     @abstractmethod
-    def added(self) -> tuple[Whole, ...]:
+    def addends(self) -> tuple[Whole, ...]:
         """What a row adds to each number of its cell."""
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
         """That of the cells, and then of the numbers of each where there are several."""
-        return self.grid if len(self.added) == 1 else (*self.grid, len(self.added))
+        return self.grid if len(self.addends) == 1 else (*self.grid, len(self.addends))
 
     @property
     def whole(self) -> int:
         """The most that a row can add to a number, either way."""
-        return max(number.most for number in self.added)
+        return max(number.most for number in self.addends)
 
     def exact(self, table: NDArray[Any]) -> NDArray[Any]:
         """The sums themselves."""
@@ -281,7 +283,7 @@ class RowSums(Block, ABC):
         """They add up to no number of rows."""
         return False
 
-    def seen(self, table: Floats) -> Floats:
+    def numbers_in(self, table: Floats) -> Floats:
         """Refused: counts do not say it."""
         raise self._no_counts()
 
@@ -313,7 +315,7 @@ class RowSums(Block, ABC):
     def check(self, sizes: tuple[int, ...]) -> None:
         """What it looks up are numbers for the atoms of its own columns."""
         Block.check(self, sizes)
-        looks = (step for step, _ in Program.of(self.added).steps if isinstance(step, Look))
+        looks = (step for step, _ in Program.of(self.addends).steps if isinstance(step, Look))
         if any(one.column not in self.columns or one.values.shape != (sizes[one.column],) for one in looks):
             raise ParameterError("a sum over rows weighs the values of a column wrongly.")
 
@@ -347,7 +349,7 @@ def details(blocks: Iterable[Block]) -> list[int]:
     return places
 
 
-def refined(groups: Sequence[Integers]) -> Integers:
+def refine(groups: Sequence[Integers]) -> Integers:
     """The coarsest cells that tell apart what any of the groupings does: (atoms,)."""
     found = groups[0]
     for group in groups[1:]:
@@ -488,7 +490,7 @@ class NoisyBlocks(Measured):
         return made
 
     @property
-    def paid(self) -> tuple[NoisyLook | NoisyBlock, ...]:
+    def noisy_parts(self) -> tuple[NoisyLook | NoisyBlock, ...]:
         """Looks, counts and moments: all that noise was added to, in the order in which it was measured."""
         return (*self.looks, *self.every)
 
@@ -500,7 +502,7 @@ class NoisyBlocks(Measured):
     @property
     def offsets(self) -> tuple[NoisyBlock, ...]:
         """Sums of offsets within cells."""
-        return tuple(one for one in self.moments if one.block.weighted)
+        return tuple(one for one in self.moments if one.block.ramp_count)
 
     @property
     def details(self) -> tuple[NoisyBlock, ...]:
@@ -516,13 +518,13 @@ class NoisyBlocks(Measured):
     @property
     def steps(self) -> tuple[Step, ...]:
         """Every look's, every block's, every moment's, then every selection's."""
-        measured = (one.measurement.step for one in self.paid)
+        measured = (one.measurement.step for one in self.noisy_parts)
         return (*measured, *(choice.step for choice in self.selections))
 
     @property
     def private(self) -> bool:
         """Whether all noise came from the operating system."""
-        measured = (one.measurement for one in self.paid)
+        measured = (one.measurement for one in self.noisy_parts)
         return all_private(measured) and all_private(self.selections)
 
     @property
@@ -536,15 +538,15 @@ class NoisyBlocks(Measured):
         return len(self.sizes)
 
     @property
-    def recorded(self) -> RecordedNoise:
+    def replay(self) -> RecordedNoise:
         """Looks, blocks and picks as they stand."""
-        vectors = tuple(Recording(integers=one.measurement.integers) for one in self.paid)
+        vectors = tuple(Recording(integers=one.measurement.integers) for one in self.noisy_parts)
         picks = tuple(selection.index for selection in self.selections)
         return RecordedNoise(vectors=vectors, picks=picks, private=self.private)
 
-    def needed(self, neighbours: Neighbours, unit: int) -> tuple[float, ...]:
+    def least_sensitivities(self, neighbours: Neighbours, unit: int) -> tuple[float, ...]:
         """Least sensitivities: of a block in the norm of its noise, of a score by how far a row moves a distance."""
-        measured = self.paid
+        measured = self.noisy_parts
         if any(one.unit != unit for one in measured):
             raise ParameterError("a table of counts is of another unit than the one that is protected.")
         blocks = (needed_by(one.measurement.step, one.least(neighbours)) for one in measured)

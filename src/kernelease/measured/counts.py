@@ -38,7 +38,7 @@ class Counts(Block):
         """Nothing: the probability of a cell is the product of those of its columns' cells."""
         return 0.0
 
-    def seen(self, table: Floats) -> Floats:
+    def numbers_in(self, table: Floats) -> Floats:
         """All of it."""
         return table
 
@@ -147,7 +147,7 @@ class Contrasts(Block):
         """The mean probability of a cell."""
         return 1.0 / cells
 
-    def seen(self, table: Floats) -> Floats:
+    def numbers_in(self, table: Floats) -> Floats:
         """The table less its means."""
         return without_means(table)
 
@@ -176,7 +176,7 @@ class Contrasts(Block):
         """Contrasts between sums of the columns' cells."""
         axes, sums = self._axes_and_sums(columns, groups)
         for axis, (_, theirs) in enumerate(sums):
-            numbers = _summed(numbers, theirs, int(theirs.max()) + 1, axis)
+            numbers = _sum_axis(numbers, theirs, int(theirs.max()) + 1, axis)
         return NoisyContrasts(
             shape=tuple(int(group.max()) + 1 for group in groups),
             axes=axes,
@@ -191,7 +191,7 @@ class Contrasts(Block):
     ) -> Floats:
         """Those of the sum that it is in."""
         _, sums = self._axes_and_sums(columns, groups)
-        table = self.view(np.zeros(self.shape), sigma, columns, groups).weighed(weight)
+        table = self.view(np.zeros(self.shape), sigma, columns, groups).weigh(weight)
         return table[np.ix_(*(theirs for _, theirs in sums))].ravel()
 
     @property
@@ -243,12 +243,12 @@ class NoisyContrasts(View):
     values: Floats  # of the sums: an axis for each of the block's columns
     precision: float  # 1/σ²
 
-    def weighed(self, function: Floats) -> Floats:
+    def weigh(self, function: Floats) -> Floats:
         """PG of a function: (cells,) → a table of the sums."""
         table: Floats = function.reshape(self.shape).sum(axis=self._others).transpose(self._ranks)
         for axis, (cells, held) in enumerate(zip(self.onto, self.held, strict=True)):
-            table = _summed(table, cells, len(held), axis)
-        return self._told(table)
+            table = _sum_axis(table, cells, len(held), axis)
+        return self._apply_precision(table)
 
     @property
     def terms(self) -> tuple[Precision, ...]:
@@ -268,9 +268,9 @@ class NoisyContrasts(View):
         return Precision(index=np.broadcast_to(index, self.shape).ravel(), weights=weights)
 
     @property
-    def weighted(self) -> Floats:
+    def by_precision(self) -> Floats:
         """GᵀPy: (cells,)."""
-        return self._spread(self._told(self.values))
+        return self._spread(self._apply_precision(self.values))
 
     @property
     def whole(self) -> bool:
@@ -292,7 +292,7 @@ class NoisyContrasts(View):
         """Which sums along which columns."""
         return self.axes, b"".join(map(np.ndarray.tobytes, self.onto)), b"".join(map(np.ndarray.tobytes, self.held))
 
-    def merged(self, others: Sequence["NoisyContrasts"]) -> "NoisyContrasts":
+    def merge(self, others: Sequence["NoisyContrasts"]) -> "NoisyContrasts":
         """The mean of each contrast."""
         views = [self, *others]
         values, precision = best_mean([view.values for view in views], [view.precision for view in views])
@@ -352,7 +352,7 @@ class NoisyContrasts(View):
         """Of each of the block's columns, its place among them in the marginal."""
         return [sorted(self.axes).index(axis) for axis in self.axes]
 
-    def _told(self, table: Floats) -> Floats:
+    def _apply_precision(self, table: Floats) -> Floats:
         """P of a table of the sums."""
         for axis, held in enumerate(self.held):
             table = table / along(held, axis, table.ndim) - table.sum(axis=axis, keepdims=True) / held.sum()
@@ -382,7 +382,7 @@ def _rows_variance(views: Sequence[View], *, known: bool) -> float:
     return found[0]
 
 
-def _summed(table: Floats, cells: Integers, count: int, axis: int) -> Floats:
+def _sum_axis(table: Floats, cells: Integers, count: int, axis: int) -> Floats:
     """A table whose cells along an axis are added up: the sum that each is in is given."""
     if count == table.shape[axis] and np.array_equal(cells, np.arange(count)):
         return table

@@ -139,7 +139,7 @@ class Gaussians(Kind):
         """No Gaussians, in `dimension` columns."""
         return cls(centres=np.empty((0, dimension)), widths=np.empty(0), weights=np.empty(0))
 
-    def joined(self, centres: Floats, width: float) -> "Gaussians":
+    def join(self, centres: Floats, width: float) -> "Gaussians":
         """These and further Gaussians of one width, which have no weight yet."""
         return Gaussians(
             centres=np.concatenate([self.centres, centres]),
@@ -147,7 +147,7 @@ class Gaussians(Kind):
             weights=np.concatenate([self.weights, np.zeros(len(centres))]),
         )
 
-    def weighted(self, weights: Floats) -> "Gaussians":
+    def with_weights(self, weights: Floats) -> "Gaussians":
         """The same with other weights, without the Gaussians whose weight is then 0."""
         kept = weights > 0.0
         return Gaussians(
@@ -268,7 +268,7 @@ class NoisyEmbeddings(Measured):
         return tuple(feature_map.kernel for feature_map in maps if isinstance(feature_map, Nystrom))
 
     @property
-    def recorded(self) -> RecordedNoise:
+    def replay(self) -> RecordedNoise:
         """Stage by stage."""
         counted = self.neighbours is Neighbours.ADD_REMOVE
         vectors = tuple(Recording(integers=stage.measurement.integers, counted=counted) for stage in self.stages)
@@ -284,7 +284,7 @@ class NoisyEmbeddings(Measured):
         """Of the last stage."""
         return digest(self.embedding.measurement.integers)
 
-    def needed(self, neighbours: Neighbours, unit: int) -> tuple[float, ...]:
+    def least_sensitivities(self, neighbours: Neighbours, unit: int) -> tuple[float, ...]:
         """Least sensitivities, by each map's diameter or norm; features weigh rows alike, so `unit` has to be 1."""
         if unit != 1:
             raise ParameterError("embeddings protect rows, not persons.")

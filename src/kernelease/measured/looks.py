@@ -52,7 +52,7 @@ class Laid(Kind):
         """The declared column, so laid; a `ParameterError` where it can't be."""
         if not isinstance(declared, Ticked):
             raise ParameterError(f"column {declared.name!r} was laid, and should not have been.")
-        return declared.laid(Fraction(self.numerator, self.denominator), self.texture())
+        return declared.lay(Fraction(self.numerator, self.denominator), self.texture())
 
 
 def laid_columns(columns: Sequence[Column], laid: Sequence[Laid]) -> tuple[Column, ...]:

@@ -115,8 +115,8 @@ _MOST_ROWS = 2.0**47  # no table has more, and float64 holds such a number to 1/
 class Measured(Kind, ABC):
     """All that came through the barrier in one release. Whatever is made of it is free.
 
-    Each kind of measurement knows what it must have cost (`steps`, `needed`), whether its parts belong together
-    (`check`), and how accurate it is (`accuracy`), so that nobody else has to ask which kind it is.
+    Each kind of measurement knows what it must have cost (`steps`, `least_sensitivities`), whether its parts belong
+    together (`check`), and how accurate it is (`accuracy`), so that nobody else has to ask which kind it is.
     """
 
     __slots__ = ()
@@ -158,11 +158,11 @@ class Measured(Kind, ABC):
 
     @property
     @abstractmethod
-    def recorded(self) -> RecordedNoise:
+    def replay(self) -> RecordedNoise:
         """Its noisy numbers and picks in the order in which they were drawn, to be handed out again."""
 
     @abstractmethod
-    def needed(self, neighbours: Neighbours, unit: int) -> tuple[float, ...]:
+    def least_sensitivities(self, neighbours: Neighbours, unit: int) -> tuple[float, ...]:
         """The least sensitivity of each step under the relation; a row (or person) adds `unit` to a count."""
 
     def domain_of(self, domain: Domain) -> Domain:

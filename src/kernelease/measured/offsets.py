@@ -129,7 +129,7 @@ class Offsets:
         return float(self.unit.max()) * self.ramp.limit
 
     @property
-    def told(self) -> NDArray[np.bool_]:
+    def told_cells(self) -> NDArray[np.bool_]:
         """Whether offsets say where in a cell its numbers lie: (cells,)."""
         told: NDArray[np.bool_] = (self.half == 0.0) | (self.unit > 0.0)
         return told
@@ -243,12 +243,12 @@ class Moments(RowSums):
     ramps: tuple[Ramp | None, ...] = field()
 
     def __post_init__(self) -> None:
-        if len(self.ramps) != len(self.columns) or self.weighted not in (1, 2):
+        if len(self.ramps) != len(self.columns) or self.ramp_count not in (1, 2):
             raise ParameterError("Moments: of its columns one or two are weighted; the others need None as their ramp.")
         RowSums.__post_init__(self)
 
     @cached_property
-    def added(self) -> tuple[Whole, ...]:
+    def addends(self) -> tuple[Whole, ...]:
         """The product of its weights."""
         weights = [ramp.at(column) for column, ramp in zip(self.columns, self.ramps, strict=True) if ramp is not None]
         return (functools.reduce(operator.mul, weights),)

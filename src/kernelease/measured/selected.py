@@ -75,11 +75,11 @@ class SelectedDatabase(Measured):
         return (self.kernel,)
 
     @property
-    def recorded(self) -> RecordedNoise:
+    def replay(self) -> RecordedNoise:
         """The one pick."""
         return RecordedNoise(vectors=(), picks=(self.selection.index,), private=self.private)
 
-    def needed(self, neighbours: Neighbours, unit: int) -> tuple[float, ...]:
+    def least_sensitivities(self, neighbours: Neighbours, unit: int) -> tuple[float, ...]:
         """How far a row moves a score, from the kernel alone."""
         if unit != 1 or neighbours is not Neighbours.REPLACE_ONE:
             raise ParameterError("a selected database protects single rows, under replace-one.")

@@ -62,15 +62,15 @@ class Spread(RowSums):
         """q without its first number, no farther than beyond the limit, and whether a row is within it."""
         looks = tuple([Look(column=c, values=own) for c, own in zip(self.columns, self.scores, strict=True)])
         mixed = (Mixed(parts=looks, weights=tuple(own)) for own in self.mixing.T.tolist())
-        q = [one.clamped(math.isqrt(self.limit) + 1) for one in mixed]
+        q = [one.clamp(math.isqrt(self.limit) + 1) for one in mixed]
         squares = Mixed(parts=tuple([one * one for one in q]), weights=(1,) * len(q))
         return q, squares.at_most(self.limit - self.one**2)
 
     @cached_property
-    def added(self) -> tuple[Whole, ...]:
+    def addends(self) -> tuple[Whole, ...]:
         """All products, row by row of the triangle, of a row that is within the limit. Each number is, too."""
         q, inside = self._vector
-        kept = [one.clamped(math.isqrt(self.limit)) for one in q]
+        kept = [one.clamp(math.isqrt(self.limit)) for one in q]
         first = [inside * self.one**2, *(one * inside * self.one for one in kept)]
         return (*first, *(a * b * inside for a, b in itertools.combinations_with_replacement(kept, 2)))
 
@@ -152,7 +152,7 @@ class RowSpread:
     atoms: tuple[Integers, ...]  # of each of these columns, that of the block's column for each atom
     found: SpreadMoments
 
-    def moved(self, rows: Integers, generator: np.random.Generator) -> Integers:
+    def move(self, rows: Integers, generator: np.random.Generator) -> Integers:
         """The same rows, (columns, n), with values of numbers moved between those that the spread tells of."""
         codes = [own[rows[column]] for column, own in zip(self.columns, self.atoms, strict=True)]
         q, within = self.block.vectors(codes)

@@ -53,10 +53,10 @@ class SqlRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Whole(ABC):
-    """A whole number of each row, made of others by +, −, ×, `clamped` and `at_most`, and of a `Look` at a column.
+    """A whole number of each row, made of others by +, −, ×, `clamp` and `at_most`, and of a `Look` at a column.
 
     >>> x, y = Look(column=0, values=np.array([1, 3, 5])), Look(column=1, values=np.array([2, -4]))
-    >>> number = (x * y - x * 10).clamped(40)
+    >>> number = (x * y - x * 10).clamp(40)
     >>> number.most, Program.of([number]).numbers(CodedRows([np.array([0, 1, 2]), np.array([0, 1, 1])], {}))
     (40, {5: array([ -8, -40, -40])})
     """
@@ -95,7 +95,7 @@ class Whole(ABC):
     def __mul__(self, other: "Whole | int") -> "Whole":
         return Product(parts=(self, other)) if isinstance(other, Whole) else Mixed(parts=(self,), weights=(other,))
 
-    def clamped(self, limit: int) -> "Whole":
+    def clamp(self, limit: int) -> "Whole":
         """The nearest number from −limit to limit."""
         return Clamped(parts=(self,), limit=limit)
 
@@ -317,7 +317,7 @@ class Ramp(Kind):
         weight: Whole = Look(column=column, values=self.start)
         if self.slope.any():
             weight += Look(column=column, values=self.slope) * Fine(column=column)
-        return weight.clamped(self.limit)
+        return weight.clamp(self.limit)
 
     def of(self, atoms: Integers, fine: Integers) -> Integers:
         """The weight of each row: (n,), (n,) → (n,)."""

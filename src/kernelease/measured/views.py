@@ -45,7 +45,7 @@ class View(ABC):
         """Views with the same key are of the same sums."""
 
     @abstractmethod
-    def merged(self, others: "Sequence[Any]") -> "View":
+    def merge(self, others: "Sequence[Any]") -> "View":
         """This and others of the same key as one, weighted by precision."""
 
     @property
@@ -55,7 +55,7 @@ class View(ABC):
 
     @property
     @abstractmethod
-    def weighted(self) -> Floats:
+    def by_precision(self) -> Floats:
         """GᵀPy: (cells,)."""
 
     @property
@@ -95,12 +95,12 @@ class View(ABC):
         return None
 
 
-def merged(views: Sequence[View]) -> tuple[View, ...]:
+def merge_views(views: Sequence[View]) -> tuple[View, ...]:
     """Views of the same sums as one."""
     same: dict[Hashable, list[View]] = {}
     for view in views:
         same.setdefault(view.key, []).append(view)
-    return tuple(alike[0].merged(alike[1:]) for alike in same.values())
+    return tuple(alike[0].merge(alike[1:]) for alike in same.values())
 
 
 @final
@@ -134,7 +134,7 @@ class NoisySums(View):
         """Which cells are added up."""
         return self.index.tobytes()
 
-    def merged(self, others: Sequence["NoisySums"]) -> "NoisySums":
+    def merge(self, others: Sequence["NoisySums"]) -> "NoisySums":
         """The mean of each sum."""
         views = [self, *others]
         values, precision = best_mean([view.values for view in views], [view.precision for view in views])
@@ -146,7 +146,7 @@ class NoisySums(View):
         return (Precision(index=self.index, weights=self.precision),)
 
     @property
-    def weighted(self) -> Floats:
+    def by_precision(self) -> Floats:
         """Gᵀ P y: (cells,)."""
         return (self.precision * self.values)[self.index]
 
@@ -198,11 +198,11 @@ def common_coarsening(first: Integers, second: Integers) -> tuple[Integers, Inte
     if np.array_equal(first, second):
         same = np.arange(int(first.max()) + 1)
         return same, same
-    return _joined(*(np.ascontiguousarray(one, dtype=np.int64).tobytes() for one in (first, second)))
+    return _join_groupings(*(np.ascontiguousarray(one, dtype=np.int64).tobytes() for one in (first, second)))
 
 
 @functools.lru_cache(maxsize=256)  # the same few groupings meet in every question
-def _joined(*groupings: bytes) -> tuple[Integers, Integers]:
+def _join_groupings(*groupings: bytes) -> tuple[Integers, Integers]:
     first, second = (np.frombuffer(one, dtype=np.int64) for one in groupings)
     sizes = int(first.max()) + 1, int(second.max()) + 1
     edges = coo_array((np.ones(len(first)), (first, second + sizes[0])), shape=(sum(sizes), sum(sizes)))

@@ -12,7 +12,7 @@ from kernelease.exact.rows import PrivateRows
 from kernelease.features.feature_map import default_resolution
 from kernelease.features.fourier import Fourier
 from kernelease.features.moments import Ball
-from kernelease.features.nystrom import WIDENING, Nystrom, extended, factorise, well_conditioned
+from kernelease.features.nystrom import WIDENING, Nystrom, extend, factorise, well_conditioned
 from kernelease.fit.gaussians.fitted_laws import (
     FittedLaws,
     joint_likelihood,
@@ -30,7 +30,7 @@ from kernelease.fit.gaussians.sliding_frank_wolfe import (
     Whereabouts,
 )
 from kernelease.fit.solver import Outcome, PointSource, PublishedRows, Solution, SyntheticSet
-from kernelease.fit.tilting import Tilted, Tilting, matched
+from kernelease.fit.tilting import Tilted, Tilting, match_mean
 from kernelease.kernels.kernel import Kernel
 from kernelease.kernels.numeric import Gaussian, ShiftInvariant
 from kernelease.measured.embeddings import Gaussians, NoisyEmbedding, NoisyEmbeddings
@@ -301,7 +301,7 @@ class Explorer:
         solver = SlidingFrankWolfe(lengthscale=1.0, widths=self.stages.widths)
         return solver.gaussians(waves, self._draw, self.generator)
 
-    def grown(self, likelihood: JointLikelihood, places: Floats, start: Gaussians) -> Gaussians:
+    def grow(self, likelihood: JointLikelihood, places: Floats, start: Gaussians) -> Gaussians:
         """Gaussians that explain all that was measured, from those of the round before."""
         moving = optimiser(self.whereabouts, 2.0 * max(self.stages.widths))
         growing = Growing(optimiser=moving, search=self.stages.search)
@@ -323,7 +323,7 @@ class Explorer:
             likelihood, gaussians, self._draw, self.generator, width=_PEAK_WIDTH, significance=0.0, count=sizes.peaks
         )
         # A light Gaussian has as many parameters as a heavy one; but where it may be noise, it has fewer points.
-        known = gaussians if self.stages.blind else gaussians.weighted(np.ones(len(gaussians)))
+        known = gaussians if self.stages.blind else gaussians.with_weights(np.ones(len(gaussians)))
         near = known.sample(sizes.near, self.generator, jitter=_NEAR)
         far = known.sample(sizes.far, self.generator, jitter=_FAR)
         around = peaks[: sizes.around] + _NEAR * self.generator.standard_normal(peaks[: sizes.around].shape)
@@ -431,10 +431,10 @@ class Adaptive(Method):
         embeddings, basis = measured_subspace(measured, "Adaptive")
         noisy = embeddings.embedding
         laws = None if embeddings.law is None else self._laws(embeddings, basis.kernel, seed)
-        points, tilted = self._tilted(embeddings, basis, laws, seed)
+        points, tilted = self._tilt(embeddings, basis, laws, seed)
         if laws is not None and measured_mean(embeddings) is not None:
             tilted = _with_mean(embeddings, basis, laws, points, tilted)
-        if laws is not None and self._filled(basis.kernel, seed):
+        if laws is not None and self._fills_space(basis.kernel, seed):
             tilted = _with_moments(embeddings, basis, laws, points, tilted)
         synthetic = SyntheticSet(points=points, weights=tilted.weights)
         distance = float(np.linalg.norm(noisy.mean - noisy.sigma * tilted.fitted))
@@ -453,14 +453,14 @@ class Adaptive(Method):
         draws = finite_numbers(self.points.draw(_PUBLIC_DRAWS, seed.generator(_DRAWS)))
         return FittedLaws.of(measured, kernel, Whereabouts.of(draws / np.asarray(kernel.lengthscale), 1.0))
 
-    def _filled(self, kernel: Kernel, seed: PublicSeed) -> bool:
+    def _fills_space(self, kernel: Kernel, seed: PublicSeed) -> bool:
         """Whether public points fill the space, so that points a lengthscale apart can be anywhere."""
         assert isinstance(kernel, ShiftInvariant)
         assert not isinstance(self.points, PublishedRows)
         draws = finite_numbers(self.points.draw(_PUBLIC_DRAWS, seed.generator(_DRAWS)))
         return _cells(kernel, draws) <= CELLS_FILLED
 
-    def _tilted(
+    def _tilt(
         self, measured: NoisyEmbeddings, basis: Nystrom, laws: FittedLaws | None, seed: PublicSeed
     ) -> tuple[Rows, Tilted]:
         """Points and their weights: near the Gaussians' law, near published rows, or near equal weights."""
@@ -471,7 +471,7 @@ class Adaptive(Method):
         around = None
         if laws is not None:
             around = self._around(measured, basis, laws, seed)
-            if not self._unexplained(around[1], target, candidates, basis, noisy.sigma):
+            if not self._leaves_signal(around[1], target, candidates, basis, noisy.sigma):
                 return around
         features = basis.evaluate(candidates) / noisy.sigma
         base = np.full(len(candidates), 1.0 / len(candidates))
@@ -483,7 +483,7 @@ class Adaptive(Method):
         free = replace(self.tilting, ratio=self.tilting.ratio**2).solve(features, target, base)  # only in case
         return (candidates, free) if free.surpasses(around[1], _DOUBT) else around
 
-    def _unexplained(self, around: Tilted, target: Floats, candidates: Rows, basis: Nystrom, sigma: float) -> bool:
+    def _leaves_signal(self, around: Tilted, target: Floats, candidates: Rows, basis: Nystrom, sigma: float) -> bool:
         """Whether the Gaussians leave more than noise: in all coordinates, or where candidates could have weight.
 
         Noise e of variance 1 has ‖e‖² = n ± √(2n), and eᵀCe = tr C ± √(2 tr C²) for the candidates' covariance C.
@@ -511,21 +511,21 @@ class Adaptive(Method):
         points = kernel.admit(self.points.within(drawn * kernel.lengthscale))
         features = basis.evaluate(points) / noisy.sigma
         mean = likelihood.target - likelihood.residual(gaussians) if flat is None else flat.features(likelihood)
-        base = matched(features, mean, own, strength=_MATCHING * len(points))
+        base = match_mean(features, mean, own, strength=_MATCHING * len(points))
         tilted = self.tilting.descend(features, likelihood.target, base, natural=2.0 * noisy.rows)
         round_ = likelihood.number_followed(gaussians, likeness=laws.likeness, narrowest=NARROWEST)
         followed = round_ if flat is None else float(flat.parameters)
         near = points, replace(tilted, risk=tilted.risk + 2.0 * followed, freedom=tilted.freedom + followed)
-        if not self._filled(kernel, seed):
+        if not self._fills_space(kernel, seed):
             return near
         wide = replace(gaussians, widths=np.hypot(gaussians.widths, 1.0))
         drawn, own = wide.spread(_RELEASED, seed.generator("adaptive: blurred points"))
-        blurred = self._blurred(drawn * kernel.lengthscale, own, noisy, basis)
+        blurred = self._blur(drawn * kernel.lengthscale, own, noisy, basis)
         # Weights near the Gaussians follow the noise where these have followed it: what both follow counts once.
         least = tilted.risk + 2.0 * max(0.0, followed - tilted.freedom)
         return blurred if blurred[1].risk < least else near
 
-    def _blurred(self, points: Rows, own: Floats, noisy: NoisyEmbedding, basis: Nystrom) -> tuple[Rows, Tilted]:
+    def _blur(self, points: Rows, own: Floats, noisy: NoisyEmbedding, basis: Nystrom) -> tuple[Rows, Tilted]:
         """Points a lengthscale around the Gaussians, with weights as even as what was measured lets them be.
 
         Where columns are few, they fill the space. Gaussians end softly, and leave gaps where the kernel sees none: a
@@ -583,17 +583,17 @@ class Adaptive(Method):
         places = cloud
         if stages.gaussians:
             seen = both = joint_likelihood(coarse, fine, explorer.scale)
-            gaussians = explorer.grown(both, cloud, Gaussians.none(stages.dimension))
+            gaussians = explorer.grow(both, cloud, Gaussians.none(stages.dimension))
         for round_ in range(2, stages.rounds + 1):
             cloud = explorer.cloud(seen, gaussians, first=False)
-            larger = extended(basis, kernel.admit(cloud * explorer.scale), most=_MORE_RANK)
+            larger = extend(basis, kernel.admit(cloud * explorer.scale), most=_MORE_RANK)
             if larger is not basis:
                 more = rows.embedding(larger.beyond(basis), threads=context.threads)
-                basis, exact = larger, exact.joined(more, larger)
+                basis, exact = larger, exact.join(more, larger)
                 label = f"stage two, round {round_}"
                 fine = exact.resume(fine, budget=budget, noise=context.noise, label=label)
             seen = both = joint_likelihood(coarse, fine, explorer.scale)
-            gaussians = explorer.grown(both, cloud, gaussians)
+            gaussians = explorer.grow(both, cloud, gaussians)
             places = np.concatenate([places, cloud])
         return NoisyEmbeddings(
             stages=(coarse, *mean, fine),
@@ -650,7 +650,7 @@ def _with_mean(measured: NoisyEmbeddings, basis: Nystrom, laws: FittedLaws, poin
     averages, ball = laws.averages(measured, kernel), stage.feature_map
     value, open_ = averages.estimate(ball.evaluate(averages.points * np.asarray(kernel.lengthscale)))
     error = math.sqrt(float(np.trace(open_)) / len(value))
-    weights = matched(ball.evaluate(points) / error, value / error, tilted.weights, strength=1.0)
+    weights = match_mean(ball.evaluate(points) / error, value / error, tilted.weights, strength=1.0)
     return replace(tilted, weights=weights, fitted=weights @ basis.evaluate(points) / measured.embedding.sigma)
 
 
@@ -671,7 +671,7 @@ def _with_moments(measured: NoisyEmbeddings, basis: Nystrom, laws: FittedLaws, p
     value, open_ = averages.estimate(moments(averages.points))
     variances, axes = np.linalg.eigh(open_)
     turn = axes / np.sqrt(np.maximum(variances, np.finfo(float).eps * variances[-1]))
-    weights = matched(moments(points / scale) @ turn, value @ turn, tilted.weights, strength=1.0)
+    weights = match_mean(moments(points / scale) @ turn, value @ turn, tilted.weights, strength=1.0)
     fitted = weights @ basis.evaluate(points) / measured.embedding.sigma
     if float(((fitted - tilted.fitted) ** 2).sum()) > 2.0 * len(value):
         return tilted

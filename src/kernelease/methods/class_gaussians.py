@@ -170,7 +170,7 @@ class DrawnClasses:
         """Rows on the sphere with their classes."""
         wanted = self.rows if count is None else count
         vectors, codes = self.law.sample(wanted, generator)
-        return domain.weighted(np.column_stack([vectors, codes]), np.full(wanted, 1.0 / wanted), generator)
+        return domain.table_of_points(np.column_stack([vectors, codes]), np.full(wanted, 1.0 / wanted), generator)
 
 
 @final
@@ -184,12 +184,12 @@ class WeightedRows:
     def table(self, domain: Domain, count: int | None, generator: np.random.Generator) -> pa.Table:
         """All of them as they are; a number that is asked for is taken in proportion to the weights."""
         if count is None:
-            return domain.weighted(self.points, self.weights, generator)
+            return domain.table_of_points(self.points, self.weights, generator)
         ends = np.floor(np.cumsum(self.weights) / self.weights.sum() * count + generator.random())
         numbers = np.diff(np.minimum(ends, count), prepend=0.0).astype(np.int64)
         numbers[int(np.argmax(self.weights))] += count - int(numbers.sum())
         taken = np.repeat(np.arange(len(numbers)), numbers)
-        return domain.weighted(self.points[taken], np.full(count, 1.0 / count), generator)
+        return domain.table_of_points(self.points[taken], np.full(count, 1.0 / count), generator)
 
 
 @final
@@ -269,7 +269,7 @@ def law_features(stage: NoisyEmbedding, law: ClassLaw) -> Floats:
         share * (law.covariance(code) + np.outer(law.means[code], law.means[code]))
         for code, share in enumerate(law.shares)
     ]
-    return feature_map.assembled(law.shares, law.means * law.shares[:, None], np.array(seconds))
+    return feature_map.assemble(law.shares, law.means * law.shares[:, None], np.array(seconds))
 
 
 def _axes_seen(law: ClassLaw) -> int:

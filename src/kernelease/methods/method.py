@@ -232,17 +232,17 @@ def number_of_points(rows: int | None, dimension: int, cap: int = POINTS_CAP) ->
     """M for Algorithm 1: N^(2 − 4/(2D + a + 2)) or the cap. `rows` is N where it is public, else None."""
     if rows is None:
         return Choice(name="points", value=cap, reason="the cap (the number of rows is private)")
-    return _capped("points", float(rows) ** (2.0 - 4.0 / (2.0 * dimension + SLACK + 2.0)), cap)
+    return _cap("points", float(rows) ** (2.0 - 4.0 / (2.0 * dimension + SLACK + 2.0)), cap)
 
 
 def number_of_features(rows: int | None, cap: int = FEATURES_CAP) -> Choice:
     """J for Algorithm 2: N^(4/3) or the cap, and even."""
     if rows is None:
         return Choice(name="features", value=cap, reason="the cap (the number of rows is private)")
-    return _capped("features", float(rows) ** (4.0 / 3.0), cap)
+    return _cap("features", float(rows) ** (4.0 / 3.0), cap)
 
 
-def _capped(name: str, rule: float, cap: int) -> Choice:
+def _cap(name: str, rule: float, cap: int) -> Choice:
     wanted = max(2, 2 * math.ceil(rule / 2.0))
     if wanted <= cap:
         return Choice(name=name, value=wanted, reason="the theorem's rule")

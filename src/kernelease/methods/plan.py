@@ -28,7 +28,7 @@ from kernelease.methods.interactions.singles import (
     Shares,
     centres,
     first_look,
-    grouped,
+    group_values,
     leaves,
     single_blocks,
     width,
@@ -242,7 +242,7 @@ def plan(
     pairs = len({block.columns for block in blocks if len(block.columns) > 1})
     most = chosen.shares(schema.columns, promised, total, rows).most
     measured = pairs if most is None else min(most, pairs)
-    blocks_measured = _measured(blocks, measured)
+    blocks_measured = _sample_pairs(blocks, measured)
     looks = 1 if first_look(len(schema), pure=promised.pure) == 1.0 else 2  # at single columns
     once = leaves(schema.columns)  # the leaves of a column in groups are looked at once
     numbers = sum(
@@ -291,7 +291,7 @@ def _blocks(
     block here. Where pairs are chosen, all are here that could be; or, with a counter of `alike`, one of those that are
     alike, which are counted in it. Details and larger sets are chosen later, and are left out.
     """
-    columns = grouped(schema.columns)
+    columns = group_values(schema.columns)
     noise, shares = count_noise(privacy, total), method.shares(columns, privacy, total, rows, kept)
     counted = leaves(schema.columns)
     centred = centres(len(columns), privacy.relation, pure=privacy.pure)
@@ -308,12 +308,12 @@ def _blocks(
     several = [i for i, grouping in enumerate(cells) if width(grouping) > 1]
     if alike is None:
         pairs = list(itertools.combinations(several, 2))
-        return singles + pairing.chosen(pairs, cells, part * len(pairs))
+        return singles + pairing.chosen_blocks(pairs, cells, part * len(pairs))
     kinds = {i: (columns[i].size, columns[i].in_order, cells[i].tobytes(), i == pairing.target) for i in several}
     alike.update(_alike(kinds))
-    weights = pairing.chosen(list(alike), cells, 1.0)  # of one pair each: those of all add up to their share
+    weights = pairing.chosen_blocks(list(alike), cells, 1.0)  # of one pair each: those of all add up to their share
     whole = sum(alike[block.columns[0], block.columns[1]] * block.share for block in weights)
-    return singles + pairing.chosen(list(alike), cells, part * alike.total() / whole)
+    return singles + pairing.chosen_blocks(list(alike), cells, part * alike.total() / whole)
 
 
 def _alike(kinds: Mapping[int, Hashable]) -> Counter[Pair]:
@@ -332,7 +332,7 @@ def _alike(kinds: Mapping[int, Hashable]) -> Counter[Pair]:
     return counts
 
 
-def _measured(blocks: tuple[Block, ...], pairs: int) -> tuple[Block, ...]:
+def _sample_pairs(blocks: tuple[Block, ...], pairs: int) -> tuple[Block, ...]:
     """A number of evenly spaced pairs, as an example of those that could be chosen."""
     together = list(dict.fromkeys(block.columns for block in blocks if len(block.columns) > 1))
     kept = {together[place * len(together) // pairs] for place in range(pairs)}
@@ -422,7 +422,7 @@ def _workload(
         signal=rows / float(np.median(pairs)) if pairs else 0.0,
         classes=1
         if method.target is None or any(not block.adds_up and len(block.columns) > 1 for block in blocks)
-        else grouped([schema.column(method.target)])[0].size,
+        else group_values([schema.column(method.target)])[0].size,
         solver=method.solver,
     )
 

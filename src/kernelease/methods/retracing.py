@@ -87,7 +87,7 @@ class BlankRows(PrivateRows):
 # The steps.
 
 
-def retraced(
+def retrace(
     method: Method, measured: Measured, *, domain: Domain, privacy: Privacy, seed: PublicSeed
 ) -> tuple[Measured, Loss]:
     """What the method measures, and charges, if every door of the barrier gives the noisy numbers that it gave before.
@@ -101,10 +101,10 @@ def retraced(
         width=measured.width,
         count=round(measured.rows) if known else 0,
         published=measured.candidates if isinstance(measured, NoisyEmbeddings) else np.empty((0, measured.width)),
-        sizes=domain.counted,
+        sizes=domain.counted_sizes,
         unit=domain.unit_weight,
     )
-    noise = measured.recorded
+    noise = measured.replay
     context = Context(domain=domain, privacy=privacy, ledger=MemoryLedger(privacy), noise=noise, seed=seed)
     method.check(domain)
     with warnings.catch_warnings(action="ignore"):  # what there was to warn of was said when the rows were measured

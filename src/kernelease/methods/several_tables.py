@@ -14,7 +14,7 @@ from kernelease.errors import ParameterError
 from kernelease.exact.rows import PrivateRows
 from kernelease.fit.mixtures.draw import draw_rows
 from kernelease.fit.mixtures.maps import maps_of
-from kernelease.fit.mixtures.mixture import Mixture, bounds_of, kept
+from kernelease.fit.mixtures.mixture import Mixture, bounds_of, keep_within
 from kernelease.fit.mixtures.one_way import distributions_of
 from kernelease.fit.records import RecordBlocks, drawn_records
 from kernelease.fit.sequences import Counted, SequenceBlocks, drawn_sequences
@@ -132,7 +132,7 @@ class Bags(Method):
         progress.expect(fit_workload(measured.paths, self.interactions.solver).after())
         first = self.interactions.solver.solve(measured.paths, seed, progress, stage=FITTING)
         fits = [self._fit_again(measured.paths, first, own, progress) for own in _seeds(seed)]
-        return FittedBags(mixture=averaged(fits), measured=measured)
+        return FittedBags(mixture=average(fits), measured=measured)
 
     def _fit_again(self, paths: NoisyBlocks, first: Mixture, seed: PublicSeed, progress: Progress) -> Mixture:
         """A fit of half as many components, drawn toward the closest pairs of the first where there are some."""
@@ -153,7 +153,7 @@ def _seeds(seed: PublicSeed) -> list[PublicSeed]:
     return [PublicSeed(int(value)) for value in values]
 
 
-def averaged(fits: Sequence[Mixture]) -> Mixture:
+def average(fits: Sequence[Mixture]) -> Mixture:
     """The mean of mixtures in the same cells, as one: it has all their components.
 
     Each has followed other parts of the noise, of which the mean has less. χ² of the mean is no more than is told: the
@@ -253,19 +253,19 @@ class FittedBags:
         """Rows of every table: `count` of the root (None: as many as there are), and their records. All keys exist."""
         tables, paths = domain.tables, self.measured.paths
         wanted = max(1, round(paths.rows)) if count is None else count
-        mixture = kept(self.mixture, bounds_of(domain.schema.columns, paths))
-        flat = maps_of(paths).applied(draw_rows(mixture, wanted, generator), generator)
+        mixture = keep_within(self.mixture, bounds_of(domain.schema.columns, paths))
+        flat = maps_of(paths).apply(draw_rows(mixture, wanted, generator), generator)
         made: dict[str, _Made] = {}
         for place, table in zip(tables.places, tables.tables, strict=True):
             if place.parent is None:
                 own = {c: flat[c] for c in (*place.columns, *tables.numbers_of(table.name))}
-                rows = _decoded(domain.schema_of(table.name), _stacked(own, place), generator)
+                rows = _decode(domain.schema_of(table.name), _stack(own, place), generator)
                 made[table.name] = _Made(_with_keys(rows, table, None), own, np.arange(wanted))
             else:
-                made[table.name] = self._made(domain, place, table, mixture, made, generator)
+                made[table.name] = self._make(domain, place, table, mixture, made, generator)
         return {table.name: _with_references(made, table, generator) for table in tables.tables}
 
-    def _made(
+    def _make(
         self,
         domain: TablesDomain,
         place: Place,
@@ -284,7 +284,7 @@ class FittedBags:
         never = [_never(domain, table.name, c) for c in wanted]
         drawn = self._records(tables, table, within, mixture, before, number, never, generator)
         own, schema = dict(zip(wanted, drawn, strict=True)), domain.schema_of(table.name)
-        rows = _decoded(schema, _stacked(own, place), generator)
+        rows = _decode(schema, _stack(own, place), generator)
         rules, rows_above = tables.rules_of(table.name), {name: one.rows for name, one in made.items()}
 
         def lawful(rows: pa.Table, owner: Integers) -> NDArray[np.bool_]:
@@ -298,7 +298,7 @@ class FittedBags:
         if rules:
             named = {tables.flat.names.index(n) for rule in rules for n in rule.columns if n in tables.flat.names}
             kin = [above.codes[c][owner] for c in sorted(named & {*place.before})]
-            rows, moved, stay = _within_rules(rows, _stacked(own, place), schema, lawful, owner, _alike(kin), generator)
+            rows, moved, stay = _within_rules(rows, _stack(own, place), schema, lawful, owner, _alike(kin), generator)
             own, owner = {c: codes[moved] for c, codes in own.items()}, owner[stay]
         if table.order is not None:
             rows, moved = _in_sequence(rows, schema, table.order, owner, lawful)
@@ -362,7 +362,7 @@ def _never(domain: TablesDomain, name: str, column: int) -> int | None:
     return None if nullable.get(flat.name) else flat.null
 
 
-def _decoded(schema: Schema, codes: Integers, generator: np.random.Generator) -> pa.Table:
+def _decode(schema: Schema, codes: Integers, generator: np.random.Generator) -> pa.Table:
     """Rows of a table; those that break one of its rules are replaced by others that do not."""
     counts = [np.bincount(own, minlength=column.size) for own, column in zip(codes.T, schema, strict=True)]
     slopes = tuple(density_slopes(column, own / max(1, len(codes))) for column, own in zip(schema, counts, strict=True))
@@ -415,7 +415,7 @@ class _Made:
     roots: Integers  # the place of the root's row of each
 
 
-def _stacked(codes: Mapping[int, Integers], place: Place) -> Integers:
+def _stack(codes: Mapping[int, Integers], place: Place) -> Integers:
     """The atoms of a table's own columns: (n, columns)."""
     return np.stack([codes[c] for c in place.columns], axis=1)
 

@@ -127,7 +127,7 @@ class Receipt:
     version: str = __version__
 
     @property
-    def counted(self) -> Loss:
+    def cost(self) -> Loss:
         """What this charge costs in the ledger's relation."""
         return counted_loss(self.cap, self.charge)
 

@@ -18,7 +18,7 @@ from kernelease.table.columns.numbers import Integer, Number
 from kernelease.table.columns.registry import FILL_IN, column_from_dict
 from kernelease.table.derived import book_lines, typed_cell
 from kernelease.table.expressions.logic import parse
-from kernelease.table.parsing import instants_in, numbers_in, printed
+from kernelease.table.parsing import instants_in, numbers_in, round_to_digits
 from kernelease.table.schema import Schema
 
 # --------------------------------------------------------------------------------------------------------------
@@ -143,12 +143,12 @@ class Aggregate:
         begin = {"min": _LARGEST, "max": -_LARGEST}.get(self.kind, 0)
         total = np.full(parents, begin, dtype=np.int64)
         {"min": np.minimum, "max": np.maximum}.get(self.kind, np.add).at(total, mine, steps[chosen])
-        return self._told(np.where(number > 0, total, 0), number, column)
+        return self._values_of(np.where(number > 0, total, 0), number, column)
 
     def _nothing(self, number: Integers) -> NDArray[np.bool_] | None:
         return number == 0 if self.may_be_null else None
 
-    def _told(self, total: Integers, number: Integers, column: Column) -> pa.Array:
+    def _values_of(self, total: Integers, number: Integers, column: Column) -> pa.Array:
         """Totals of steps as values: of `number` records where they were added, else of one."""
         mask = self._nothing(number)
         if not isinstance(column, Integer | Number):
@@ -160,7 +160,7 @@ class Aggregate:
         if self.kind == "mean":
             values = values / np.maximum(number, 1)
         elif isinstance(column, Number) and column.spacing is not None and column.digits is not None:
-            values = printed(values, np.full(len(values), column.digits))
+            values = round_to_digits(values, np.full(len(values), column.digits))
         return pa.array(values, mask=mask)
 
 
@@ -313,7 +313,7 @@ class Book:
         """The cells of one of its columns."""
         return [line[self.names.index(name)] for line in self.lines]
 
-    def joined(self, name: str, body: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    def declarations(self, name: str, body: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         """A column with the book's keys, and all that follows from it, as a schema file declares them."""
         keys = self.column(self.key)
         declared = {name: {**{key: body[key] for key in body if key != "codebook"}, "values": keys}}
@@ -353,7 +353,7 @@ def _with_books(body: Any, books: Mapping[str, Book]) -> Any:
     columns: dict[str, Any] = {}
     for name, own in body["columns"].items():
         named = own.get("codebook") if isinstance(own, dict) else None
-        columns |= books[named].joined(name, own) if isinstance(named, str) and named in books else {name: own}
+        columns |= books[named].declarations(name, own) if isinstance(named, str) and named in books else {name: own}
     return {**body, "columns": columns}
 
 

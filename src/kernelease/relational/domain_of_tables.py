@@ -115,14 +115,14 @@ class TablesDomain(Domain):
         return self.schema.sizes
 
     @property
-    def counted(self) -> tuple[int, ...]:
+    def counted_sizes(self) -> tuple[int, ...]:
         """Those, and the columns of siblings."""
         return self.tables.counted_with(self.schema.columns)
 
-    def weighted(self, points: Rows, weights: Floats, generator: np.random.Generator) -> pa.Table:
+    def table_of_points(self, points: Rows, weights: Floats, generator: np.random.Generator) -> pa.Table:
         """Refused: weighted points have no keys."""
         raise ParameterError("Several tables: rows are drawn, not weighted. Leave the method out.")
 
-    def drawn(self, draw: Callable[[int], Integers], count: int, generator: np.random.Generator) -> pa.Table:
+    def draw_table(self, draw: Callable[[int], Integers], count: int, generator: np.random.Generator) -> pa.Table:
         """Refused: each table has rows of its own."""
         raise ParameterError("Several tables: rows are drawn table by table. Leave the method out.")

@@ -208,7 +208,7 @@ class Tables:
         return len(self.flat) + self.beside.index((column, which))
 
     @property
-    def counted(self) -> tuple[int, ...]:
+    def counted_sizes(self) -> tuple[int, ...]:
         """Atoms of each column that is counted: the flat ones, then those of other records, with one more for none."""
         return self.counted_with(self.flat.columns)
 
@@ -271,7 +271,7 @@ class Tables:
         rest = {key: value for key, value in data.items() if key != "tables"}
         if odd := [key for key in rest if key not in _UNIT_KEYS[1:]]:
             raise SchemaError(f"A schema of tables has no {str(odd[0])[:40]!r}.")
-        return _checked(tables, rest.pop("name", None), rest)
+        return _check(tables, rest.pop("name", None), rest)
 
     def to_dict(self) -> dict[str, Any]:
         """The schema as JSON can hold it."""
@@ -360,7 +360,7 @@ def _from_toml(data: Mapping[str, Any], folder: Path | None) -> Tables:
         raise SchemaError(f"[unit]: {told}.{hint}", path=("unit", "table"))
     settings = {key: value for key, value in unit.items() if key not in ("table", "name")}
     tables = [_table(name, body, settings.get("neighbours", "replace-one"), folder) for name, body in bodies.items()]
-    return _checked(_in_order(tables, root), unit.get("name", root), settings)
+    return _check(_in_order(tables, root), unit.get("name", root), settings)
 
 
 def _table(name: str, body: object, neighbours: str, folder: Path | None) -> TableOfRecords:
@@ -445,7 +445,7 @@ def _in_order(tables: Sequence[TableOfRecords], root: str) -> list[TableOfRecord
     return ordered + [table for table in tables if table not in ordered]
 
 
-def _checked(tables: Sequence[TableOfRecords], name: object, settings: Mapping[str, Any]) -> Tables:
+def _check(tables: Sequence[TableOfRecords], name: object, settings: Mapping[str, Any]) -> Tables:
     """All that concerns several tables, or a `SchemaError`."""
     if not isinstance(name, str) or not name:
         raise SchemaError(f"[unit]: name must be a non-empty string, got {name!r}.", path=("unit", "name"))
@@ -469,10 +469,10 @@ def _checked(tables: Sequence[TableOfRecords], name: object, settings: Mapping[s
         seen[table.name] = table
     for table in tables:
         _check_aggregates(table, tables)
-    return _ruled(tables, name, settings)
+    return _with_rules(tables, name, settings)
 
 
-def _ruled(tables: Sequence[TableOfRecords], name: str, settings: Mapping[str, Any]) -> Tables:
+def _with_rules(tables: Sequence[TableOfRecords], name: str, settings: Mapping[str, Any]) -> Tables:
     """All of it, with rules that can be read."""
     rules = settings.get("rules", [])
     if not isinstance(rules, list) or not all(isinstance(rule, str) for rule in rules):
@@ -601,7 +601,7 @@ def _flatten(tables: Tables) -> tuple[Schema, tuple[Place, ...]]:
             numbers[f"{table.name}.{one.name}"] = len(columns)
             of = tables.table(one.table).schema
             columns.append(one.measured_as(f"{table.name}.{one.name}", of, nullable=table.parent is not None))
-    derived = [_derived_in_path(table, one) for table in tables.tables for one in _determined(table.schema)]
+    derived = [_derived_in_path(table, one) for table in tables.tables for one in _determined_columns(table.schema)]
     flat = Schema(
         tuple(columns),
         name=tables.name,
@@ -612,7 +612,7 @@ def _flatten(tables: Tables) -> tuple[Schema, tuple[Place, ...]]:
     return flat, tuple(places)
 
 
-def _determined(schema: Schema) -> list[Determined]:
+def _determined_columns(schema: Schema) -> list[Determined]:
     """What one measured column of a table determines: it can be asked about where that is."""
     return [one for one in schema.derived if isinstance(one, Determined) and one.determined_by in schema.names]
 
@@ -636,7 +636,7 @@ def _in_path(table: TableOfRecords, column: Column) -> Column:
         changes["nullable"] = True
         if getattr(column, "default", None) is not None:
             changes["default"] = None
-    return dataclasses.replace(column.released, **changes)
+    return dataclasses.replace(column.as_released, **changes)
 
 
 def same_after_saving(tables: Tables) -> bool:

@@ -47,7 +47,7 @@ def column_records(release: Release, schema: Schema, codes: Integers, answers: A
     shown = shown_codes(schema, codes)
     return [
         {
-            **(declared := _declared(column)),
+            **(declared := _declaration(column)),
             "synthetic": numbers(_shares(shown[:, index], release.weights, declared["size"])),
             **(_statistics(release, column, answers) if answers is not None else {}),
         }
@@ -64,7 +64,7 @@ def shown_codes(schema: Schema, codes: Integers) -> Integers:
     return np.stack(shown, axis=1)
 
 
-def _declared(column: Column) -> dict[str, Any]:
+def _declaration(column: Column) -> dict[str, Any]:
     """What a condition compares: the least and greatest value of each cell, or the values themselves with their labels.
 
     Of values in groups the page has the groups: thousands of bars show nothing, and a question about a single value is
@@ -262,13 +262,13 @@ def disagreements(noisy: NoisyBlocks, codes: Integers, weights: Floats) -> dict[
     The noise alone puts one cell in twenty beyond two standard errors, so that the mean square, which it makes 1, says
     more than the worst cell. Variances are bounds from above: what is said to stand out does.
     """
-    found = list(_compared(noisy, codes, weights))
+    found = list(_compare(noisy, codes, weights))
     scores = np.concatenate([item[2] for item in found])
     ranked = sorted(_worst(found, levels_of(noisy)), key=lambda cell: -abs(cell["z"]))[:MOST_SHOWN]
     return {"cells": len(scores), "mean_square": number(float(np.mean(scores**2))), "worst": ranked}
 
 
-def _compared(
+def _compare(
     noisy: NoisyBlocks, codes: Integers, weights: Floats
 ) -> Iterator[tuple[MeasuredMarginal, tuple[Floats, Floats], Floats]]:
     """Each marginal with the counts of the rows and the estimated ones, and their distance in standard errors."""
@@ -380,7 +380,7 @@ def _classes(release: Release) -> tuple[list[dict[str, Any]] | None, Any]:
     if not isinstance(domain, LabelledDomain) or not isinstance(measured, NoisyEmbeddings):
         return None, None
     names = [str(name) for name in domain.kernel.classes]
-    codes = domain.placed(_point_cells(release))[:, -1].astype(np.int64)
+    codes = domain.place_classes(_point_cells(release))[:, -1].astype(np.int64)
     rows = np.bincount(codes, weights=release.weights, minlength=len(names)) / release.weights.sum()
     stages = [stage for stage in measured.stages if isinstance(stage.feature_map, ClassMoments)]
     measures = [_class_shares(stage) for stage in stages]
@@ -425,7 +425,7 @@ def _accuracy(release: Release, drawn: Any) -> dict[str, Any] | None:
     weights = release.weights if few else np.full(len(rows), 1.0 / len(rows))
     cells = _point_cells(release)[rows]
     domain = release.measurements.domain
-    points = domain.placed(cells) if isinstance(domain, LabelledDomain) else cells.astype(np.float64)
+    points = domain.place_classes(cells) if isinstance(domain, LabelledDomain) else cells.astype(np.float64)
     features = stage.feature_map.evaluate(points)
     mean = weights @ features
     spread = float(weights @ np.sum(features**2, axis=1) - mean @ mean)

@@ -40,11 +40,11 @@ def comparison_record(first: Release, second: Release) -> dict[str, Any]:
 
     The noises of two releases are independent, unless both are fits of the same measurements; the page says so then.
     """
-    ours, theirs = (_counted(release)[0] for release in (first, second))
-    shared = [column for column in ours if column.name in theirs.names and _related(first, second, column)]
+    ours, theirs = (_counts_of(release)[0] for release in (first, second))
+    shared = [column for column in ours if column.name in theirs.names and _declare_alike(first, second, column)]
     every = {*ours.names, *theirs.names} - {column.name for column in shared}
     columns = [record for column in shared for record in _column(first, second, ours, theirs, column)]
-    comparisons = _marked(columns)
+    comparisons = _mark(columns)
     return {
         "title": second.measurements.domain.name,
         "rows": number(second.measurements.measured.rows),
@@ -61,16 +61,16 @@ def comparison_record(first: Release, second: Release) -> dict[str, Any]:
     }
 
 
-def _counted(release: Release) -> tuple[Schema, NoisyBlocks]:
+def _counts_of(release: Release) -> tuple[Schema, NoisyBlocks]:
     """Declared columns and their noisy counts, or a `ParameterError` where there are none."""
-    laid = release.measurements.laid.schema  # numbers in the cells that they were counted in
+    laid = release.measurements.laid_domain.schema  # numbers in the cells that they were counted in
     if laid is None or not isinstance(release.measurements.measured, NoisyBlocks):
         raise ParameterError("Two releases are compared by the counts of their columns; one of these has none.")
     return laid, release.measurements.measured
 
 
 def _noise(release: Release) -> list[bytes]:
-    return [np.ascontiguousarray(noisy.values).tobytes() for noisy in _counted(release)[1].blocks]
+    return [np.ascontiguousarray(noisy.values).tobytes() for noisy in _counts_of(release)[1].blocks]
 
 
 def _alike(one: Column, other: Column) -> bool:
@@ -78,7 +78,7 @@ def _alike(one: Column, other: Column) -> bool:
     return one.tag == other.tag and one.nullable == other.nullable and one.labels() == other.labels()
 
 
-def _related(first: Release, second: Release, column: Column) -> bool:
+def _declare_alike(first: Release, second: Release, column: Column) -> bool:
     """Whether both declare a column alike, though its cells may have been laid otherwise."""
     declared = [one for one in (first.schema, second.schema) if one is not None and column.name in one.names]
     return len(declared) == 2 and _alike(*(one.column(column.name) for one in declared))
@@ -140,7 +140,7 @@ def _range(first: Release, second: Release, atoms: list[int], label: str, condit
 
 def _finest(release: Release, place: int) -> tuple[MeasuredMarginal, Integers] | None:
     """The finest counts of a column, and the cell of each of its atoms as the page has them; None where it has none."""
-    noisy = _counted(release)[1]
+    noisy = _counts_of(release)[1]
     levels = levels_of(noisy)
     found = max(shown_marginals(noisy, (place,), levels), key=lambda one: one.size, default=None)
     return None if found is None else (found, atom_cells(found, levels)[0])
@@ -159,7 +159,7 @@ def _bars(column: Column, groups: list[Integers]) -> list[list[int]]:
     return [*runs, [last]] if column.nullable else runs
 
 
-def _marked(columns: list[dict[str, Any]]) -> int:
+def _mark(columns: list[dict[str, Any]]) -> int:
     """Say of each difference whether it stands out, and how many there are.
 
     A mark is wrong with probability 1 − `CONFIDENCE` for all of them together (Bonferroni): among hundreds of
@@ -215,7 +215,7 @@ def _mean(first: Release, second: Release, column: Column) -> list[list[Any]] | 
 
 def _pairs(releases: tuple[Release, Release], shared: list[Column]) -> list[dict[str, Any]]:
     """The strength of each relation that both have measured, the strongest first."""
-    (ours, first), (theirs, second) = (_counted(release) for release in releases)
+    (ours, first), (theirs, second) = (_counts_of(release) for release in releases)
     tabulations, found = (tabulation(first), tabulation(second)), []
     for one, other in itertools.combinations([column.name for column in shared], 2):
         strengths = [

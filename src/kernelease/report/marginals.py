@@ -47,7 +47,7 @@ def numbers(values: Iterable[float], digits: int = _DIGITS) -> list[float | int 
     return [number(float(value), digits) for value in values]
 
 
-def packed(values: Floats) -> str:
+def pack(values: Floats) -> str:
     """Numbers of four bytes each, little-endian, in base64: half as long as in decimals."""
     return base64.b64encode(np.asarray(values, dtype="<f4").tobytes()).decode()
 
@@ -102,10 +102,10 @@ class Solved:
 
     def covariance(self, first: Floats, second: Floats) -> float:
         """hᵀΣk, as the page computes it."""
-        one, other = (self._added(function) for function in (first, second))
+        one, other = (self._add_up(function) for function in (first, second))
         return float(self.variances @ (first * second) - one @ self.core @ other)
 
-    def _added(self, function: Floats) -> Floats:
+    def _add_up(self, function: Floats) -> Floats:
         """Eᵀ V h."""
         parts = [np.bincount(one.index, self.variances * function, minlength=one.size) for one in self.sums]
         return np.concatenate([np.zeros(0), *parts])
@@ -170,7 +170,7 @@ def _core(sums: Sequence[Sums], told: Sequence[Sequence[Precision]], variances: 
     """
     if not sums:
         return np.zeros((0, 0))
-    overlaps = np.block([[_crossed(one, other, variances) for other in sums] for one in sums])
+    overlaps = np.block([[_cross(one, other, variances) for other in sums] for one in sums])
     starts = np.cumsum([0, *(one.size for one in sums)])
     rows, weights = [], []
     for one, terms, start in zip(sums, told, starts[:-1], strict=True):
@@ -189,7 +189,7 @@ def _core(sums: Sequence[Sums], told: Sequence[Sequence[Precision]], variances: 
     return 0.5 * (core + core.T)
 
 
-def _crossed(one: Sums, other: Sums, variances: Floats) -> Floats:
+def _cross(one: Sums, other: Sums, variances: Floats) -> Floats:
     """The variances of the cells that two sums have in common: (sums, others)."""
     joint = np.bincount(one.index * other.size + other.index, variances, minlength=one.size * other.size)
     return joint.reshape(one.size, other.size).astype(np.float64)
@@ -229,7 +229,7 @@ def shown_marginals(noisy: NoisyBlocks, columns: tuple[int, ...], levels: Levels
     groups = levels[columns[0]]
     if len(columns) > 1 or groups is None:
         return tabulation(noisy).marginals(columns)
-    found = tabulation(noisy).aligned(columns, {columns[0]: groups})
+    found = tabulation(noisy).marginal_in(columns, {columns[0]: groups})
     return () if found is None else (found,)
 
 
@@ -269,7 +269,7 @@ def _record(marginal: MeasuredMarginal, levels: Levels, evidence: Evidence) -> d
         "counts": [_plain(count, decimals) for count in found.counts.tolist()],
         "variance": number(float(found.variances[0]), 12) if same else numbers(found.variances, 12),
         "sums": [[_map(one) for one in sums.maps] for sums in found.sums],
-        "core": packed(found.core[rows, columns]),
+        "core": pack(found.core[rows, columns]),
         "inside": _inside(marginal, evidence),
     }
 
@@ -283,7 +283,7 @@ def _inside(marginal: MeasuredMarginal, evidence: Evidence) -> list[float | int 
     if not uneven.own.any():
         return None
     parts = (uneven.own, uneven.hidden, squared_rows(marginal))
-    return [number(float(part[0])) if np.ptp(part) == 0.0 else packed(part) for part in parts]
+    return [number(float(part[0])) if np.ptp(part) == 0.0 else pack(part) for part in parts]
 
 
 def _plain(value: float, decimals: int) -> float | int:
@@ -332,7 +332,7 @@ class Association:
     interval: Interval
 
     @property
-    def seen(self) -> bool:
+    def is_visible(self) -> bool:
         """Whether the noise alone does not explain it."""
         return self.interval[0] > 0.0
 
@@ -418,4 +418,4 @@ def strength_record(measured: tuple[MeasuredMarginal, ...]) -> dict[str, Any] | 
     if found is None:
         return None
     low, high = found.interval
-    return {"value": number(found.value, 4), "low": number(low, 4), "high": number(high, 4), "seen": found.seen}
+    return {"value": number(found.value, 4), "low": number(low, 4), "high": number(high, 4), "seen": found.is_visible}

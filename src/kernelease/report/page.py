@@ -70,7 +70,7 @@ def check_private_name(out: str | Path, bundle: str | Path) -> None:
 
 def owner_record(release: Release, data: Any, *, query: str | None = None) -> dict[str, Any]:
     """Distributions of the private table beside the synthetic ones, and how well models learn from either."""
-    schema = release.measurements.laid.schema
+    schema = release.measurements.laid_domain.schema
     if schema is None:
         raise ParameterError("A private table is compared with a release of a table; this one is of vectors.")
     real = shown_codes(schema, _codes(schema, data, query))
@@ -288,7 +288,7 @@ def contents(release: Release, *, bundle: str) -> dict[str, Any]:
     count = min(SAMPLE, max(1, _SAMPLED // release.table.num_columns), release.table.num_rows)
     generator = np.random.default_rng(0)
     chosen = np.sort(generator.choice(len(weights), count, p=weights / weights.sum()))
-    told = _written(release.rows.take(pa.array(chosen)))
+    told = _texts_of(release.rows.take(pa.array(chosen)))
     about: dict[str, Any] = {
         "title": "Vectors" if release.schema is None else release.measurements.domain.name,
         "bundle": bundle,
@@ -303,14 +303,14 @@ def contents(release: Release, *, bundle: str) -> dict[str, Any]:
     }
     content = about | _of_table(release)
     if isinstance(release.measurements.measured, NoisyBlocks) and release.schema is not None:
-        room, evidence = _LARGEST - len(embedded(content)), evidence_of(release, Target.TABLE)
+        room, evidence = _LARGEST - len(embed_json(content)), evidence_of(release, Target.TABLE)
         content["marginals"] = marginal_records(release.measurements.measured, room, evidence)
     return content
 
 
 def _of_table(release: Release) -> dict[str, Any]:
     """What only a declared table has; of vectors, and of features measured together, the lists are empty."""
-    schema, measured = release.measurements.laid.schema, release.measurements.measured
+    schema, measured = release.measurements.laid_domain.schema, release.measurements.measured
     if schema is None:
         points = points_record(release)
         return _EMPTY | {"points": points, "worth": None if points is None else points_worth(points)}
@@ -335,13 +335,13 @@ def tables_record(release: TablesRelease) -> dict[str, Any]:
     """What the page says of several tables beside what it says of persons' paths: first rows of each, and how many."""
     root = release.schema.root
     about = [
-        {"name": name, "rows": len(table), **_written(table.rows.slice(0, SAMPLE // 4))}
+        {"name": name, "rows": len(table), **_texts_of(table.rows.slice(0, SAMPLE // 4))}
         for name, table in release.tables.items()
     ]
     return {"title": " and ".join(release.tables), "tables": about, "person": str(root.key)}
 
 
-def _written(rows: pa.Table) -> dict[str, Any]:
+def _texts_of(rows: pa.Table) -> dict[str, Any]:
     """The names of columns, and the cells of rows as text."""
     columns = [[_text(value) for value in column.to_pylist()] for column in rows.columns]
     return {"names": rows.column_names, "sample": [list(row) for row in zip(*columns, strict=True)]}
@@ -438,17 +438,17 @@ def page(content: Mapping[str, Any]) -> str:
         "policy": html.escape(assets.policy(scripts, style)),
         "title": html.escape(f"{content['title']} · release explorer"),
         "style": style,
-        "data": embedded(content),
+        "data": embed_json(content),
         "scripts": "\n".join(f"<script>{script}</script>" for script in scripts),
     }
     pieces = assets.template().split("%%")  # text, name of a part, text, name of a part, …, text
     return "".join(parts[piece] if place % 2 else piece for place, piece in enumerate(pieces))
 
 
-def embedded(content: Any) -> str:
+def embed_json(content: Any) -> str:
     r"""JSON that can't end the element it stands in, nor be taken for markup.
 
-    >>> embedded({"a": "</script><!--"})
+    >>> embed_json({"a": "</script><!--"})
     '{"a":"\\u003c/script\\u003e\\u003c!--"}'
     """
     text = json.dumps(content, separators=(",", ":"), ensure_ascii=True, allow_nan=False)

@@ -81,13 +81,13 @@ def _text(cell: object) -> str | None:
     ['a', '7', None, None, 'caf�', '2020-02-01', None]
     """
     try:
-        said = _said(cell)
+        said = _text_of(cell)
         return None if said is None else str.encode(said, "utf-8", "replace").decode()  # a surrogate has no UTF-8
     except Exception:  # noqa: BLE001  # a cell's own methods may raise anything, and no cell may raise
         return None
 
 
-def _said(cell: object) -> str | None:
+def _text_of(cell: object) -> str | None:
     """What a cell says, by its kind. The methods of a derived class may raise, or give back anything."""
     if isinstance(cell, str):
         return cell

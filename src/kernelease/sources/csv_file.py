@@ -182,14 +182,14 @@ class Readable(Protocol):
     def read(self, size: int, /) -> bytes: ...
 
 
-def decoded(stream: Readable, *, size: int, encoding: str) -> Iterator[bytes]:
+def decode_stream(stream: Readable, *, size: int, encoding: str) -> Iterator[bytes]:
     r"""The stream as UTF-8, in pieces of about `size` bytes that may be cut anywhere but within a character.
 
     Bytes that mean nothing in the encoding become U+FFFD. None of them is a quote, a separator or a newline, so that
     they stay in their cell.
 
     >>> import io
-    >>> b"".join(decoded(io.BytesIO("é".encode() + b"\xff,1"), size=1, encoding="utf-8")).decode()
+    >>> b"".join(decode_stream(io.BytesIO("é".encode() + b"\xff,1"), size=1, encoding="utf-8")).decode()
     'é\ufffd,1'
     """
     decoder = codecs.getincrementaldecoder(encoding)("replace")
@@ -221,11 +221,11 @@ class RecordReader:
             ends, place = self.ends(piece, place)
             cut = int(ends[-1]) if len(ends) else 0
             if cut:
-                yield self._shortened(Block(begun + piece[:cut], ends + len(begun)))
+                yield self._shorten(Block(begun + piece[:cut], ends + len(begun)))
                 begun = b""
             begun = (begun + piece[cut:])[: self.longest + 1]  # a byte more than is kept tells that there were more
         if begun:
-            last = self._ended(begun)
+            last = self._end_record(begun)
             yield Block(last, np.array([len(last)], dtype=np.int64))
 
     def ends(self, text: bytes, place: Place = Place.START) -> tuple[Integers, Place]:
@@ -234,15 +234,15 @@ class RecordReader:
             return record_ends(text, place, self.separator, self.quote)
         return line_ends(text), Place.START
 
-    def _shortened(self, block: Block) -> Block:
+    def _shorten(self, block: Block) -> Block:
         lengths = np.diff(block.ends, prepend=0)
         if lengths.max() <= self.longest + 1:
             return block
         spans = zip((block.ends - lengths).tolist(), block.ends.tolist(), strict=True)
-        kept = [self._ended(block.text[start : end - 1]) for start, end in spans]
+        kept = [self._end_record(block.text[start : end - 1]) for start, end in spans]
         return Block(b"".join(kept), np.cumsum([len(record) for record in kept]))
 
-    def _ended(self, record: bytes) -> bytes:
+    def _end_record(self, record: bytes) -> bytes:
         """What is kept of a record, closed, with a newline. No character is cut in two."""
         kept = record[: self.longest].decode("utf-8", "ignore").encode()
         _, place = self.ends(kept)
@@ -304,18 +304,18 @@ class CellParser:
         if arrays is not None:
             return arrays
         regular = looks_regular(block, self.width, self.separator, self.quote)
-        parts = [self._halved(block.where(regular), positions), self._slow(block.where(~regular), positions)]
+        parts = [self._halve(block.where(regular), positions), self._slow(block.where(~regular), positions)]
         order = np.argsort(np.concatenate([np.flatnonzero(regular), np.flatnonzero(~regular)]))
         return [pa.concat_arrays(pair).take(pa.array(order)) for pair in zip(*parts, strict=True)]
 
-    def _halved(self, block: Block, positions: list[int]) -> list[pa.Array]:
+    def _halve(self, block: Block, positions: list[int]) -> list[pa.Array]:
         """As `columns`, by halving the block around an irregular record until few are left."""
         arrays = self._fast(block, positions, {})
         if arrays is not None:
             return arrays
         if len(block.ends) <= _FEW:
             return self._slow(block, positions)
-        halves = [self._halved(half, positions) for half in block.halves()]
+        halves = [self._halve(half, positions) for half in block.halves()]
         return [pa.concat_arrays(pair) for pair in zip(*halves, strict=True)]
 
     def _slow(self, block: Block, positions: list[int]) -> list[pa.Array]:
@@ -538,7 +538,7 @@ class CsvFile(FileSource):
     def blocks(self) -> Iterator[Block]:
         """Its records below the header, as they stand in it: private."""
         with _stream(self.path) as stream:
-            texts = decoded(stream, size=BLOCK_BYTES, encoding=self.format.encoding)
+            texts = decode_stream(stream, size=BLOCK_BYTES, encoding=self.format.encoding)
             blocks = _reader(self.path, self.format).blocks(texts)
             if self.format.names is None:
                 yield from (first.without_first() for first in islice(blocks, 1) if len(first.ends) > 1)

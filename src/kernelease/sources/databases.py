@@ -27,9 +27,9 @@ from kernelease.sources.sql import (
     identifier,
     optional,
     read_to_the_end,
-    refused,
+    refusal,
     select,
-    titled,
+    title_of,
 )
 from kernelease.table.columns.column import Codes, Column
 from kernelease.table.columns.listed import Listed
@@ -70,17 +70,17 @@ class PostgresqlQuery(Source):
             try:
                 schema = cursor.adbc_execute_schema(statement)
             except errors as error:
-                raise refused(titled(where, statement), error) from None
+                raise refusal(title_of(where, statement), error) from None
         return cls(uri=uri, query=statement, schema=schema, batch_rows=batch_rows)
 
     def names(self) -> tuple[str, ...]:
         return tuple(self.schema.names)
 
     def declared_schema(self) -> pa.Schema:
-        return pa.schema([(field.name, _declared(field)) for field in self.schema])
+        return pa.schema([(field.name, _declared_type(field)) for field in self.schema])
 
     def describe(self) -> str:
-        return titled(_place(self.uri), self.query)
+        return title_of(_place(self.uri), self.query)
 
     def _read(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
         statement = select(self.query, [(name, _expression(self.schema.field(name))) for name in columns])
@@ -114,7 +114,7 @@ def _cursor(uri: str) -> Iterator[Any]:
     try:
         connection = dbapi.connect(uri)
     except dbapi.Error as error:
-        raise refused(_place(uri), error, secret=_password(uri)) from None
+        raise refusal(_place(uri), error, secret=_password(uri)) from None
     with connection, connection.cursor() as cursor:
         yield cursor
 
@@ -144,7 +144,7 @@ def _typename(field: pa.Field) -> str:
     return str((field.metadata or {}).get(_TYPE, b"").decode())
 
 
-def _declared(field: pa.Field) -> pa.DataType:
+def _declared_type(field: pa.Field) -> pa.DataType:
     """The Arrow type of a declaration: that of `plain`, and for NUMERIC a decimal or a double."""
     if _typename(field) != "numeric":
         return plain_type(field.type)
@@ -206,7 +206,7 @@ class PostgresqlDialect(Dialect):
     def from_text(self, cell: Cell, codes: Mapping[str, int]) -> str:
         """Texts compared as bytes: the keys of a JSON object know no collation, and are found by bisection."""
         table = json.dumps({value: str(code) for value, code in codes.items()}, ensure_ascii=False)
-        return f"CAST(CAST({quoted(table)} AS jsonb) ->> {cell.sql} AS int4)"
+        return f"CAST(CAST({quote_text(table)} AS jsonb) ->> {cell.sql} AS int4)"
 
     def number_in(self, column: Column, cell: Cell) -> NoReturn:
         raise Refusal(
@@ -258,10 +258,10 @@ class PostgresqlDialect(Dialect):
         return starts
 
 
-def quoted(text: str) -> str:
+def quote_text(text: str) -> str:
     r"""A string literal that means the same whatever `standard_conforming_strings` says.
 
-    >>> print(quoted("it's"), quoted("a \\ b"))
+    >>> print(quote_text("it's"), quote_text("a \\ b"))
     'it''s' E'a \\ b'
     """
     literal = "'" + text.replace("'", "''") + "'"
@@ -348,14 +348,14 @@ class SqliteQuery(SchemaFile):
                 cursor.execute("SELECT name, type FROM pragma_table_info('kernelease_view')")
                 described = cursor.fetchall()
             except _sqlite_dbapi().Error as error:
-                raise refused(titled(where, statement), error) from None
+                raise refusal(title_of(where, statement), error) from None
             except UnicodeError:
                 raise SourceError(f"{where} can't be opened: it is damaged.") from None
         schema = pa.schema([(name, _sqlite_declared(declaration)) for name, declaration in described])
         return cls(path=path, stamp=stamp, query=statement, schema=schema, batch_rows=batch_rows)
 
     def describe(self) -> str:
-        return titled(f"SQLite file {self.path}", self.query)
+        return title_of(f"SQLite file {self.path}", self.query)
 
     def _read(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
         for batch in self._cells(columns):
@@ -407,6 +407,6 @@ def _sqlite_cursor(path: Path) -> Iterator[Any]:
     try:
         connection = dbapi.connect(f"file:{quote(str(path))}?mode=ro")
     except dbapi.Error as error:
-        raise refused(f"SQLite file {path}", error) from None
+        raise refusal(f"SQLite file {path}", error) from None
     with connection, connection.cursor() as cursor:
         yield cursor

@@ -7,7 +7,7 @@ from typing import Any, final
 import numpy as np
 
 from kernelease.arrays import Integers, Rows, block_slices
-from kernelease.cuda import as_device_rows, cupy, processors, program, shared_bytes, translated
+from kernelease.cuda import as_device_rows, cupy, processors, program, shared_bytes, translate_failures
 from kernelease.exact.rows import ExactEmbedding, PrivateArray
 from kernelease.features.feature_map import LARGEST_STEP, FeatureMap
 from kernelease.features.fourier import ANGLE_BITS, Fourier, circle
@@ -39,7 +39,7 @@ def sums_on_device(feature_map: FeatureMap) -> bool:
 
 def device_total(feature_map: FeatureMap, rows: Any) -> list[Integers]:
     """Sums of the map's integers over blocks of rows (n, d) on the GPU: (width,) each, to be added without overflow."""
-    with translated():
+    with translate_failures():
         return [_block_total(feature_map, rows[block]) for block in block_slices(len(rows), _ROWS)]
 
 

@@ -19,11 +19,11 @@ from kernelease.sources.sql import (
     Kind,
     Refusal,
     as_query,
-    failed,
+    failure,
     optional,
     read_to_the_end,
-    refused,
-    titled,
+    refusal,
+    title_of,
 )
 from kernelease.table.columns.cells import Stepped
 from kernelease.table.columns.column import Codes, Column
@@ -64,7 +64,7 @@ class DuckRelation(Source):
         return tuple(self.data.columns)
 
     def declared_schema(self) -> pa.Schema:
-        return _declared(self.data)
+        return _declared_schema(self.data)
 
     def describe(self) -> str:
         return "DuckDB relation"
@@ -87,11 +87,11 @@ class DuckFile(SchemaFile):
         where = f"DuckDB file {path}"
         statement, stamp = as_query(query, where), FileStamp.of(path, path.with_name(path.name + ".wal"))
         with _relation(path, statement) as relation:
-            schema = _declared(relation)
+            schema = _declared_schema(relation)
         return cls(path=path, stamp=stamp, query=statement, schema=schema, batch_rows=batch_rows)
 
     def describe(self) -> str:
-        return titled(f"DuckDB file {self.path}", self.query)
+        return title_of(f"DuckDB file {self.path}", self.query)
 
     def _read(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
         with _relation(self.path, self.query) as relation, read_to_the_end(self.describe(), _duckdb().Error):
@@ -115,9 +115,9 @@ def _relation(path: Path, query: str) -> Iterator[Any]:
         try:
             relation = connection.sql(f"SELECT * FROM (\n{query}\n) AS kernelease_rows")
         except (duckdb.ProgrammingError, duckdb.NotSupportedError) as error:  # from the parser and the catalog
-            raise refused(titled(where, query), error) from None
+            raise refusal(title_of(where, query), error) from None
         except duckdb.Error:
-            raise failed(titled(where, query)) from None
+            raise failure(title_of(where, query)) from None
         yield relation
 
 
@@ -146,7 +146,7 @@ def _arrow_type(kind: str) -> pa.DataType | None:
     return pa.string() if re.fullmatch(r"ENUM\(.*\)", kind) else _DIRECT.get(kind)
 
 
-def _declared(relation: Any) -> pa.Schema:
+def _declared_schema(relation: Any) -> pa.Schema:
     kinds = [
         _arrow_type(str(kind)) or (pa.float64() if "HUGEINT" in str(kind) else pa.string()) for kind in relation.types
     ]
@@ -196,30 +196,30 @@ class DuckDialect(Dialect):
         """Texts compared as bytes, as a BLOB or a label of an ENUM: under a collation, different texts may be equal."""
         if len(codes) > _FEW:
             values = sorted(codes)
-            position = f"enum_code(TRY_CAST({cell.sql} AS ENUM({', '.join(map(quoted, values))})))"
+            position = f"enum_code(TRY_CAST({cell.sql} AS ENUM({', '.join(map(quote_text, values))})))"
             listed = ", ".join(str(codes[value]) for value in values)
             return f"list_extract([{listed}], {position} + 1)"
-        cases = (f"WHEN encode({quoted(value)}) THEN {code}" for value, code in codes.items())
+        cases = (f"WHEN encode({quote_text(value)}) THEN {code}" for value, code in codes.items())
         return f"CASE encode({cell.sql}) {' '.join(cases)} END"
 
     def number_in(self, column: Column, cell: Cell) -> Cell:
         number = f"TRY_CAST({cell.sql} AS DOUBLE)"
         # DuckDB reads more than NUMBER allows (1_000, nan), and all that it allows.
-        absent = f"NOT regexp_full_match({cell.sql}, {quoted(NUMBER)}, 'i')"
+        absent = f"NOT regexp_full_match({cell.sql}, {quote_text(NUMBER)}, 'i')"
         return Cell(kind=Kind.DOUBLE, sql=number, absent=absent, declared=cell.declared)
 
     def word_in(self, cell: Cell, words: Sequence[str]) -> str:
         # Letter by letter: without regard to case, the s of "yes" would also be a long s, U+017F.
         either = ("".join(f"[{letter}{letter.upper()}]" for letter in word) for word in words)
         pattern = f"{_BLANKS}({'|'.join(either)}){_BLANKS}"
-        return f"regexp_full_match({cell.sql}, {quoted(pattern)})"
+        return f"regexp_full_match({cell.sql}, {quote_text(pattern)})"
 
     def from_number(self, column: Integer | Number, cell: Cell) -> str:
         if isinstance(column, Integer):
             return _steps(column, cell.sql if cell.kind is Kind.INTEGER else self._floor(column, cell))
         value, most = f"CAST({cell.sql} AS DOUBLE)", column.cell_count - 2 * column.points - 1
         if (cuts := column.cuts) is not None:
-            return _bisected(value, [self.double(cut) for cut in cuts.tolist()])
+            return _bisect(value, [self.double(cut) for cut in cuts.tolist()])
         clamped = f"LEAST(GREATEST({value}, {self.double(column.low)}), {self.double(column.high)})"
         scaled = f"floor(({clamped} - {self.double(column.origin)}) / {self.double(column.width)})"
         between = f"CAST(LEAST(GREATEST({scaled}, 0), {most}) AS BIGINT) + {column.points}"
@@ -248,10 +248,10 @@ class DuckDialect(Dialect):
         return _steps(column, cell.sql, scale=_DAY)
 
 
-def quoted(text: str) -> str:
+def quote_text(text: str) -> str:
     r"""A string literal. DuckDB knows no escape in it but the doubled quote.
 
-    >>> print(quoted("it's a \\"))
+    >>> print(quote_text("it's a \\"))
     'it''s a \'
     """
     return "'" + text.replace("'", "''") + "'"
@@ -292,7 +292,7 @@ def _read_time(declared: str, x: str) -> tuple[Kind | None, str]:
 def _steps(column: Stepped, ticks: str, scale: int = 1) -> str:
     """The formula of `Stepped` on ticks that are `scale` times as fine as those of the column."""
     if not column.even:
-        return _bisected(ticks, [str(start * scale) for start in column.starts.tolist()])
+        return _bisect(ticks, [str(start * scale) for start in column.starts.tolist()])
     low, second, top, origin, step = (
         tick * scale for tick in (column.low, column.low + column.tick, column.top, column.origin, column.step)
     )
@@ -304,14 +304,14 @@ def _steps(column: Stepped, ticks: str, scale: int = 1) -> str:
     return f"CASE WHEN {ticks} < {second} THEN 0 WHEN {ticks} >= {top} THEN {last} ELSE {cell} + {column.points} END"
 
 
-def _bisected(value: str, starts: Sequence[str], first: int = 0) -> str:
+def _bisect(value: str, starts: Sequence[str], first: int = 0) -> str:
     """How many of these, in rising order, are not above a value, and `first` more: a tree of comparisons.
 
-    >>> _bisected("x", ["1", "5"])
+    >>> _bisect("x", ["1", "5"])
     'CASE WHEN x < 5 THEN CASE WHEN x < 1 THEN 0 ELSE 1 END ELSE 2 END'
     """
     if not starts:
         return str(first)
     half = len(starts) // 2
-    below, above = _bisected(value, starts[:half], first), _bisected(value, starts[half + 1 :], first + half + 1)
+    below, above = _bisect(value, starts[:half], first), _bisect(value, starts[half + 1 :], first + half + 1)
     return f"CASE WHEN {value} < {starts[half]} THEN {below} ELSE {above} END"

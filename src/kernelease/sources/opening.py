@@ -41,7 +41,7 @@ from kernelease.sources.stat import ExcelSheet, StatFile
 from kernelease.table.columns.listed import Listed
 from kernelease.table.columns.numbers import Integer, Number
 from kernelease.table.schema import Schema
-from kernelease.table.written import OF_FILES, OF_TEXTS, Records, shown, source_error, unheeded
+from kernelease.table.written import OF_FILES, OF_TEXTS, Records, as_toml, reason_unheeded, source_error
 
 
 def open_source(
@@ -110,11 +110,11 @@ def open_declared(
     those who encode them only, as numbers and labels where they are declared so.
     """
     wanted = CsvFormat.of(schema.source)
-    csv = dataclasses.replace(wanted, expected=() if as_text else _expected(schema))
+    csv = dataclasses.replace(wanted, expected=() if as_text else _expected_columns(schema))
     source = open_source(data, query=query, csv=csv, spark=spark, batch_rows=batch_rows)
     for key in (key for key in (*OF_FILES, *OF_TEXTS) if key not in source.heeds()):
         if (given := getattr(schema.source, key)) not in (None, Records.QUOTED):
-            raise source_error(key, f"{key} = {shown(given)} {unheeded(key, source.describe())}. Remove it.")
+            raise source_error(key, f"{key} = {as_toml(given)} {reason_unheeded(key, source.describe())}. Remove it.")
     if (found := _opened_as(source)) is not None:
         _compare(source, found, wanted, schema)
     declared = DeclaredSource.of(source, schema)
@@ -126,7 +126,7 @@ def open_declared(
     return declared
 
 
-def _expected(schema: Schema) -> tuple[tuple[str, pa.DataType], ...]:
+def _expected_columns(schema: Schema) -> tuple[tuple[str, pa.DataType], ...]:
     """The columns of numbers and of labels; the identifier of a person stays text, since 007 is not 7."""
     numbers = (Integer, Number) if schema.source.numerals.usual else ()
     kinds = [
@@ -153,8 +153,8 @@ def _compare(source: Source, found: CsvFormat | ExcelSheet, wanted: CsvFormat, s
         if declared and had != meant:
             raise source_error(
                 key,
-                f"{source.describe()} was opened with {key} = {shown(had)}, and the schema means {shown(meant)}. "
-                f"Open it so, or declare [source] {key} = {shown(had)}.",
+                f"{source.describe()} was opened with {key} = {as_toml(had)}, and the schema means {as_toml(meant)}. "
+                f"Open it so, or declare [source] {key} = {as_toml(had)}.",
             )
 
 
@@ -258,7 +258,7 @@ def open_table(data: Any, table: TableOfRecords, *, as_text: bool = True, batch_
     query = table.name if _has_tables(data) else None
     of_spark = is_spark_frame(data) or (isinstance(data, str) and data.startswith(SPARK_TABLE))
     found = open_source(data) if of_spark else data
-    found = found.gathered() if isinstance(found, Source) else found
+    found = found.gather() if isinstance(found, Source) else found
     source = open_declared(found, table.schema, query=query, batch_rows=batch_rows, as_text=as_text)
     check_columns(source, table.schema)
     for key in (table.key, table.foreign_key):
@@ -292,10 +292,10 @@ def read_public(path: str | Path) -> pa.Table:
     source = open_source(str(path))
     tables = [pa.Table.from_batches([batch]) for batch in source.batches(source.names())]
     table = pa.concat_tables(tables, promote_options="permissive")
-    return table if source.declared_schema() is not None else _guessed(table)
+    return table if source.declared_schema() is not None else _guess_types(table)
 
 
-def _guessed(table: pa.Table) -> pa.Table:
+def _guess_types(table: pa.Table) -> pa.Table:
     """A table of texts with the types that a CSV file of them would have."""
     sink = pa.BufferOutputStream()
     pyarrow.csv.write_csv(table, sink)

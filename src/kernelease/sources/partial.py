@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from kernelease._version import __version__
 from kernelease.arrays import BigIntegers, Floats, Integers, block_slices
 from kernelease.errors import SourceError
-from kernelease.exact.counting import CHUNK, PartialCounts, PartialWeights, shaped
+from kernelease.exact.counting import CHUNK, PartialCounts, PartialWeights, sums_of_blocks
 from kernelease.exact.persons import UnitCap
 from kernelease.exact.rows import PartialSums
 from kernelease.features.feature_map import FeatureMap
@@ -42,7 +42,7 @@ _LIMB, _LOWER = 32, 2**32 - 1  # bits, and the number that has them all: 2³¹ p
 def encode(schema: Schema, batches: Batches) -> Iterator[pa.RecordBatch]:
     """Rows to `CODED` batches."""
     encoder = Encoder(schema, fine=True)
-    return _coded((encoder.encode(_plain(batch)).T, None) for batch in batches)
+    return _code_batches((encoder.encode(_plain(batch)).T, None) for batch in batches)
 
 
 def encode_persons(schema: Schema, cap: UnitCap, key: bytes, batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -70,7 +70,7 @@ def cap_persons(cap: UnitCap, columns: int, batches: Batches) -> Iterator[pa.Rec
         return np.frombuffer(content, dtype="<i2").reshape(-1, columns).astype(np.int32)
 
     rows = ((batch.column("person"), codes(batch)) for batch in batches)
-    return _coded((kept.T, weights) for kept, weights in cap.keep(rows, columns))
+    return _code_batches((kept.T, weights) for kept, weights in cap.keep(rows, columns))
 
 
 # ---- Tasks: what a part is asked for.
@@ -121,7 +121,7 @@ def weigh_blocks(
     part = PartialWeights(Weighing.of(blocks), columns, fine)
     for batch in batches:
         part.add(batch)
-    return shaped(blocks, [part])
+    return sums_of_blocks(blocks, [part])
 
 
 def in_limbs(tables: Sequence[BigIntegers]) -> Integers:
@@ -149,7 +149,7 @@ def _vectors(batch: pa.RecordBatch) -> Floats:
     return rows
 
 
-def _coded(batches: Iterable[tuple[NDArray[Any], Integers | None]]) -> Iterator[pa.RecordBatch]:
+def _code_batches(batches: Iterable[tuple[NDArray[Any], Integers | None]]) -> Iterator[pa.RecordBatch]:
     for codes, weights in batches:
         for part in block_slices(codes.shape[1], CHUNK):
             weight = None if weights is None else weights[part].tobytes()

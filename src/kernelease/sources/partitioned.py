@@ -85,7 +85,7 @@ class DistantRows(PrivateRows):
         """The sum of the rows' features, from each part's own."""
         if self._counts is not None and self._counts.unit != 1:
             raise ParameterError("This method protects rows, not persons. Take the Interactions method.")
-        return ExactEmbedding.merged(feature_map, [added_up(self._summing(feature_map), 2 * feature_map.width + 1)])
+        return ExactEmbedding.of_parts(feature_map, [added_up(self._summing(feature_map), 2 * feature_map.width + 1)])
 
 
 def distant_counts(
@@ -152,19 +152,19 @@ class Partitioned(Source):
         `task` can be pickled, and raises for no cell. A failed one may be done again.
         """
 
-    def encoded(self, columns: tuple[str, ...], stage: Stage) -> Sums:
+    def encode_parts(self, columns: tuple[str, ...], stage: Stage) -> Sums:
         """Sums over what a stage makes of each part. An engine that keeps what was made reads its rows once."""
         return lambda task: self.sums(columns, partial(run_after, stage, task, __version__))
 
-    def regrouped(self, columns: tuple[str, ...], stage: Stage, after: Stage) -> Sums:
+    def regroup(self, columns: tuple[str, ...], stage: Stage, after: Stage) -> Sums:
         """The same with two stages: between them, all rows of a `person` are brought to one part."""
         raise SourceError(f"{self.describe()} can't bring the rows of a person together, as [table] unit needs it.")
 
-    def fetched(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
+    def fetch(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
         """The rows themselves, a part at a time, for whoever has to bring those of several tables together."""
         raise SourceError(f"{self.describe()}: can't be one of several tables. Give files, frames or a database.")
 
-    def gathered(self) -> Source:
+    def gather(self) -> Source:
         return Fetched(inner=self)
 
     def _read(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
@@ -179,19 +179,19 @@ class Fetched(Wrapper):
     inner: Partitioned
 
     def _read(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
-        return self.inner.fetched(columns)
+        return self.inner.fetch(columns)
 
 
 def distant_table(source: Partitioned, schema: Schema, seed: PublicSeed) -> DistantRows:
     """A declared table whose rows stay where they lie."""
     schema.check_source(source.names())
     if schema.unit is None:
-        unit, sums = 1, source.encoded(schema.names, partial(encode, schema))
+        unit, sums = 1, source.encode_parts(schema.names, partial(encode, schema))
     else:
         cap, columns = UnitCap.of(schema, seed), (*schema.names, schema.unit)
         first = partial(encode_persons, schema, cap, secrets.token_bytes(16))
         width = Encoder(schema, fine=True).width
-        unit, sums = cap.total, source.regrouped(columns, first, partial(cap_persons, cap, width))
+        unit, sums = cap.total, source.regroup(columns, first, partial(cap_persons, cap, width))
     fine = tuple(schema.finer)
     counts = distant_counts(
         lambda layout: sums(partial(count, layout)),

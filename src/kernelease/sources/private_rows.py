@@ -28,7 +28,7 @@ from kernelease.sources.partitioned import Partitioned, distant_table, distant_v
 from kernelease.sources.source import Source, check_columns
 from kernelease.table.columns.cells import Celled
 from kernelease.table.columns.column import Column
-from kernelease.table.columns.numbers import ticked
+from kernelease.table.columns.numbers import to_ticks
 from kernelease.table.encode import Encoder, NarrowColumn
 from kernelease.table.parsing import numbers_in
 from kernelease.table.schema import Schema
@@ -51,13 +51,13 @@ def private_table(data: Any, schema: Schema, *, seed: PublicSeed, push_down: boo
     if schema.unit is not None:
         rows, counts = _of_persons(source, schema, seed)
         return PrivateTable(counts, rows)
-    rows = _encoded(source, schema)
+    rows = _encode(source, schema)
     counts = ExactCounts.of(rows, schema.sizes)
-    counts.again = lambda laid: _laid(rows, schema, laid)
+    counts.again = lambda laid: _lay(rows, schema, laid)
     return PrivateTable(counts, rows)
 
 
-def _encoded(source: Source, schema: Schema) -> EncodedRows:
+def _encode(source: Source, schema: Schema) -> EncodedRows:
     """The codes of columns, those of finer cells after them, and last the numbers of columns that may be laid."""
     encoder = Encoder(schema, fine=True, numbers=_kept_numbers(schema))
     return EncodedRows(
@@ -70,10 +70,10 @@ def _encoded(source: Source, schema: Schema) -> EncodedRows:
 
 def _kept_numbers(schema: Schema) -> tuple[str, ...]:
     """The columns whose numbers are kept beside their codes: they may be laid in other cells."""
-    return tuple(column.name for column in schema if ticked(column) is not None)
+    return tuple(column.name for column in schema if to_ticks(column) is not None)
 
 
-def _laid(rows: EncodedRows, schema: Schema, laid: Schema) -> ExactCounts:
+def _lay(rows: EncodedRows, schema: Schema, laid: Schema) -> ExactCounts:
     """The same rows with the cells of another schema, from what was kept of the first pass."""
     names, encoder = list(schema.names), Encoder(laid, fine=True)
     numbers = {name: len(names) + len(rows.fine) + place for place, name in enumerate(_kept_numbers(schema))}
@@ -84,7 +84,7 @@ def _laid(rows: EncodedRows, schema: Schema, laid: Schema) -> ExactCounts:
         (NarrowColumn(one), numbers[one.name]) if place is None else place
         for one, place in zip(encoder.columns, places, strict=True)
     ]
-    return ExactCounts.of(rows.recoded(columns, laid.sizes, fine=encoder.finer), laid.sizes)
+    return ExactCounts.of(rows.recode(columns, laid.sizes, fine=encoder.finer), laid.sizes)
 
 
 def _of_persons(source: Source, schema: Schema, seed: PublicSeed) -> tuple[EncodedRows, ExactCounts]:
@@ -316,12 +316,12 @@ class _Read(Private):
             records = Records(joined, refers, order=come)
         else:
             records = Records(joined, refers, number, known.digests(number), come)
-        return cls(columns, records, {place: _joined(parts) for place, parts in raw.items()})
+        return cls(columns, records, {place: _join(parts) for place, parts in raw.items()})
 
 
 def _needs_numbers(column: Column) -> bool:
     """Whether a column may be encoded again: laid in other cells, or on a finer grid."""
-    return ticked(column) is not None or (isinstance(column, Celled) and column.finer is not None)
+    return to_ticks(column) is not None or (isinstance(column, Celled) and column.finer is not None)
 
 
 def _numbers_in(column: Column, cells: pa.Array) -> Any:
@@ -329,7 +329,7 @@ def _numbers_in(column: Column, cells: pa.Array) -> Any:
     return numbers_in(cells) if column.family == "number" else cells
 
 
-def _joined(parts: Sequence[Any]) -> Any:
+def _join(parts: Sequence[Any]) -> Any:
     arrays = [part for part in parts[1:] if isinstance(part, pa.Array)]
     if arrays:
         return pa.chunked_array(arrays) if len({part.type for part in arrays}) == 1 else pa.concat_arrays(arrays)

@@ -95,7 +95,7 @@ def _moments(source: Source, schema: Schema, blocks: Sequence[Block]) -> list[Bi
     with _open(source) as cells:
         rows = SqlRows(schema.finer, cells.dialect.array)
         weighed = cells.run(cells.atoms(schema), lambda codes: _sums(codes, blocks, rows))
-    tables = [np.zeros((math.prod(block.grid), len(block.added)), dtype=object) for block in blocks]
+    tables = [np.zeros((math.prod(block.grid), len(block.addends)), dtype=object) for block in blocks]
     for part, cell, totals in zip(*(weighed.column(i).to_pylist() for i in range(3)), strict=True):
         tables[part][cell] = [int(total) for total in totals.split()]
     return [table.reshape(block.shape) for table, block in zip(tables, blocks, strict=True)]
@@ -117,7 +117,7 @@ def _sums(codes: str, blocks: Sequence[Block], rows: SqlRows) -> str:
 def _block_sums(index: int, block: Block, codes: str, rows: SqlRows) -> str:
     groups = tuple([Look(column=c, values=group) for c, group in zip(block.columns, block.groups, strict=True)])
     strides = tuple([math.prod(block.grid[axis + 1 :]) for axis in range(len(groups))])
-    (cell, *numbers), relation = Program.of([Mixed(parts=groups, weights=strides), *block.added]).selects(codes, rows)
+    (cell, *numbers), relation = Program.of([Mixed(parts=groups, weights=strides), *block.addends]).selects(codes, rows)
     totals = " || ' ' || ".join(f"CAST(SUM({number}) AS VARCHAR)" for number in numbers)
     return f"SELECT {index} AS part, {cell} AS cell, {totals} AS totals FROM {relation} GROUP BY 2"
 

@@ -136,7 +136,7 @@ class Source(ABC):
     def describe(self) -> str:
         """The source in a few words for messages: its kind, and where it is. No value, count or password."""
 
-    def gathered(self) -> "Source":
+    def gather(self) -> "Source":
         """The same with rows that come here, for whoever has to bring those of several tables together."""
         return self
 
@@ -175,7 +175,7 @@ class Source(ABC):
         """The same pass in pieces, in order: each gives its batches when it is called, once, in any thread."""
         wanted = tuple(columns)
         self._check_columns(wanted)
-        return (partial(self._bounded, wanted, piece) for piece in self._pieces(wanted))
+        return (partial(self._bounded_batches, wanted, piece) for piece in self._pieces(wanted))
 
     def _check_columns(self, wanted: tuple[str, ...]) -> None:
         for name in wanted:
@@ -185,7 +185,7 @@ class Source(ABC):
         if times != 1:
             raise ParameterError(f"Columns must be named once each, at least one, got {repeated!r} {times} times.")
 
-    def _bounded(self, wanted: tuple[str, ...], piece: Piece) -> Iterator[pa.RecordBatch]:
+    def _bounded_batches(self, wanted: tuple[str, ...], piece: Piece) -> Iterator[pa.RecordBatch]:
         for batch in piece():
             positions = [batch.schema.get_field_index(name) for name in wanted]
             for part in block_slices(batch.num_rows, self.batch_rows):
@@ -305,7 +305,7 @@ class DeclaredSource(Wrapper):
         def cells(name: str, batch: pa.RecordBatch) -> pa.Array:
             array = batch.column(origins[name])
             if name not in off:
-                return self._rewritten(known.get(name), array)
+                return self._rewrite(known.get(name), array)
             return self._difference(off[name], array, batch.column(off[name].source_name))
 
         for batch in piece():
@@ -313,7 +313,7 @@ class DeclaredSource(Wrapper):
 
     def _difference(self, off: Column, array: pa.Array, other: pa.Array) -> pa.Array:
         """How far each cell is after the other, both read as `off` is; NULL where one of them can't be read."""
-        pair = (self._rewritten(off, array), self._rewritten(off, other))
+        pair = (self._rewrite(off, array), self._rewrite(off, other))
         if not isinstance(off, Date | Datetime):
             with np.errstate(invalid="ignore"):
                 apart = np.subtract(*map(numbers_in, pair))
@@ -324,7 +324,7 @@ class DeclaredSource(Wrapper):
         later, earlier = (np.where(absent, 0, one) // unit for one in ticks)
         return pa.array((later - earlier) / (1 if isinstance(off, Date) else 1e6), mask=absent)
 
-    def _rewritten(self, column: Column | None, array: pa.Array) -> pa.Array:
+    def _rewrite(self, column: Column | None, array: pa.Array) -> pa.Array:
         if isinstance(column, Integer | Number):
             return self.schema.source.numerals.plain(array)
         return as_iso(array, self.schema.source.formats) if isinstance(column, Date | Datetime) else array
@@ -408,10 +408,10 @@ class Files:
 def find_files(data: str | Path | Sequence[str | Path]) -> Files:
     """The files of a path, a folder, a pattern with * or ?, or a list of paths."""
     if isinstance(data, str | Path):
-        return _files(_expanded(data), f"files of {data}")
+        return _files(_expand(data), f"files of {data}")
     if not data:
         raise SourceError("A list of files must hold at least one.")
-    paths = [path for number, item in enumerate(data, 1) for path in _listed(item, number)]
+    paths = [path for number, item in enumerate(data, 1) for path in _files_of(item, number)]
     return _files(paths, f"files {data[0]}, …")
 
 
@@ -426,10 +426,10 @@ def refuse_missing(data: str) -> None:
         find_files(data)
 
 
-def _listed(item: str | Path, number: int) -> list[Path]:
+def _files_of(item: str | Path, number: int) -> list[Path]:
     """The files of an item of a list. A wrong item is named by its number, not its text, which may be a cell."""
     try:
-        return _expanded(item)
+        return _expand(item)
     except SourceError:
         raise SourceError(f"A list must hold the paths of files, but number {number} of it is none.") from None
 
@@ -453,7 +453,7 @@ def _is_sqlite(path: Path) -> bool:
         return False
 
 
-def _expanded(data: str | Path) -> list[Path]:
+def _expand(data: str | Path) -> list[Path]:
     path = Path(data)
     if refusal := web_refusal(data):
         raise SourceError(refusal)
@@ -462,7 +462,9 @@ def _expanded(data: str | Path) -> list[Path]:
             raise SourceError(
                 f"{path} is a release, not a private table. Give the table; its rows alone are {path}/data.parquet."
             )
-        visible = (file for file in path.rglob("*") if not any(_hidden(part) for part in file.relative_to(path).parts))
+        visible = (
+            file for file in path.rglob("*") if not any(_is_hidden(part) for part in file.relative_to(path).parts)
+        )
         return [file for file in visible if file.is_file() and kind_of(file)]
     if glob.has_magic(str(data)) and not path.is_file():
         return [Path(found) for found in glob.glob(str(data), recursive=True) if Path(found).is_file()]
@@ -476,7 +478,7 @@ def existing(path: str | Path) -> Path:
     return Path(path)
 
 
-def _hidden(name: str) -> bool:
+def _is_hidden(name: str) -> bool:
     """Marks that engines leave beside their files: _SUCCESS, _metadata, .crc."""
     return name.startswith((".", "_"))
 

@@ -16,7 +16,7 @@ from kernelease.errors import SourceError
 from kernelease.sources.partial import CODED, PERSONAL, Batches, Stage, Task
 from kernelease.sources.partitioned import Partitioned, Sums
 from kernelease.sources.source import SPARK_TABLE, plain_schema
-from kernelease.sources.sql import as_query, optional, refused, titled
+from kernelease.sources.sql import as_query, optional, refusal, title_of
 
 _SLICE = 2**17  # integers that travel together: 1 MiB
 _SLICES = pa.schema([("slice", pa.int32()), ("integers", pa.binary())])
@@ -55,12 +55,12 @@ class SparkFrame(Partitioned):
         if named and query is not None:
             raise SourceError(f"Spark: give a table ({data}) or a query, and not both.")
         statement = as_query(named or query, "Spark")
-        session, title = _session(master), titled("Spark", statement)
+        session, title = _session(master), title_of("Spark", statement)
         try:
             frame = session.sql(statement)
             _ = frame.columns
         except Exception as error:  # noqa: BLE001  # of the parser and the catalogue, by several classes
-            raise refused(title, error) from None
+            raise refusal(title, error) from None
         return cls(data=frame, title=title, batch_rows=batch_rows)
 
     def names(self) -> tuple[str, ...]:
@@ -69,25 +69,25 @@ class SparkFrame(Partitioned):
     def declared_schema(self) -> pa.Schema:
         from pyspark.sql.pandas.types import to_arrow_schema
 
-        return plain_schema(to_arrow_schema(_chosen(self.data, self.names()).schema))
+        return plain_schema(to_arrow_schema(_choose(self.data, self.names()).schema))
 
     def describe(self) -> str:
         return self.title
 
     def sums(self, columns: tuple[str, ...], task: Task) -> Iterable[Integers]:
-        return self._added(_chosen(self.data, columns), task)
+        return self._add_up(_choose(self.data, columns), task)
 
-    def encoded(self, columns: tuple[str, ...], stage: Stage) -> Sums:
-        return self._kept(_mapped(_chosen(self.data, columns), stage, CODED))
+    def encode_parts(self, columns: tuple[str, ...], stage: Stage) -> Sums:
+        return self._keep(_map_parts(_choose(self.data, columns), stage, CODED))
 
-    def regrouped(self, columns: tuple[str, ...], stage: Stage, after: Stage) -> Sums:
-        rows = _mapped(_chosen(self.data, columns), stage, PERSONAL)
-        return self._kept(_mapped(rows.repartition("person"), after, CODED))
+    def regroup(self, columns: tuple[str, ...], stage: Stage, after: Stage) -> Sums:
+        rows = _map_parts(_choose(self.data, columns), stage, PERSONAL)
+        return self._keep(_map_parts(rows.repartition("person"), after, CODED))
 
-    def fetched(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
+    def fetch(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
         """Rows as Arrow batches, those of one part in memory at a time."""
         try:
-            for row in _mapped(_chosen(self.data, columns), _packed, _PACKED).toLocalIterator():
+            for row in _map_parts(_choose(self.data, columns), _pack, _PACKED).toLocalIterator():
                 yield from pa.ipc.open_stream(pa.py_buffer(row["rows"]))
         except Exception:  # noqa: BLE001  # Spark's words may quote a cell, and come in several classes
             raise self._broke_off() from None
@@ -98,10 +98,10 @@ class SparkFrame(Partitioned):
             "on a row. Nothing was spent. Look at Spark's own log."
         )
 
-    def _kept(self, frame: Frame) -> Sums:
-        return _Kept(frame.persist(), self._added)
+    def _keep(self, frame: Frame) -> Sums:
+        return _Kept(frame.persist(), self._add_up)
 
-    def _added(self, frame: Frame, task: Task) -> Iterable[Integers]:
+    def _add_up(self, frame: Frame, task: Task) -> Iterable[Integers]:
         """One array in all: the parts' arrays are cut into slices, and Spark adds up each slice."""
 
         def slices(batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -109,8 +109,8 @@ class SparkFrame(Partitioned):
             return (_slice(i, integers[s]) for i, s in enumerate(block_slices(len(integers), _SLICE)))
 
         try:
-            parts = _mapped(frame, slices, _SLICES).repartition("slice")
-            rows = _mapped(parts, _added_slices, _SLICES).collect()
+            parts = _map_parts(frame, slices, _SLICES).repartition("slice")
+            rows = _map_parts(parts, _added_slices, _SLICES).collect()
         except Exception:  # noqa: BLE001  # Spark's words may quote a cell, and come in several classes
             raise self._broke_off() from None
         ordered = sorted(rows, key=lambda row: row["slice"])
@@ -149,7 +149,7 @@ def _session(master: str | None) -> Any:
         ) from None
 
 
-def _chosen(frame: Frame, columns: tuple[str, ...]) -> Frame:
+def _choose(frame: Frame, columns: tuple[str, ...]) -> Frame:
     """These columns by their places, under their names; text in place of types that have no plain one."""
     kinds = {field.name: field.dataType.simpleString() for field in frame.schema.fields}
     chosen = [frame[f"`{name.replace('`', '``')}`"] for name in columns]
@@ -161,11 +161,11 @@ def _chosen(frame: Frame, columns: tuple[str, ...]) -> Frame:
     )
 
 
-def _mapped(frame: Frame, function: _Function, schema: pa.Schema) -> Frame:
+def _map_parts(frame: Frame, function: _Function, schema: pa.Schema) -> Frame:
     """A frame of what a function makes of each part. What it raises on a worker is replaced by one fixed text."""
     asked = __version__
 
-    def guarded(batches: Batches) -> Iterator[pa.RecordBatch]:
+    def guard(batches: Batches) -> Iterator[pa.RecordBatch]:
         from kernelease._version import __version__ as found  # on the worker
 
         if found != asked:
@@ -181,10 +181,10 @@ def _mapped(frame: Frame, function: _Function, schema: pa.Schema) -> Frame:
 
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    return frame.mapInArrow(guarded, from_arrow_schema(schema))
+    return frame.mapInArrow(guard, from_arrow_schema(schema))
 
 
-def _packed(batches: Batches) -> Iterator[pa.RecordBatch]:
+def _pack(batches: Batches) -> Iterator[pa.RecordBatch]:
     """Each batch as one cell, in the form of an Arrow stream."""
     for batch in batches:
         sink = pa.BufferOutputStream()

@@ -55,10 +55,10 @@ def select(query: str, expressions: Iterable[tuple[str, str]]) -> str:
     return f"SELECT {chosen} FROM (\n{query}\n) AS kernelease_rows"
 
 
-def titled(where: str, query: str) -> str:
+def title_of(where: str, query: str) -> str:
     r"""A query and where it is run, in one line.
 
-    >>> titled("SQLite file people.db", "SELECT *\n  FROM t")
+    >>> title_of("SQLite file people.db", "SELECT *\n  FROM t")
     'SQLite file people.db (SELECT * FROM t)'
     """
     return f"{where} ({' '.join(query.split())})"
@@ -72,7 +72,7 @@ def optional(module: str, extra: str) -> Any:
         raise SourceError(f"This source needs an optional package: pip install 'kernelease[{extra}]'") from None
 
 
-def refused(description: str, error: Exception, *, secret: str | None = None) -> SourceError:
+def refusal(description: str, error: Exception, *, secret: str | None = None) -> SourceError:
     """The error of a query that could not be prepared. No row was touched, so the engine may say why.
 
     `secret` is a password: a message that holds it is withheld.
@@ -82,7 +82,7 @@ def refused(description: str, error: Exception, *, secret: str | None = None) ->
     return SourceError(f"{description} can't be opened.{reason}")
 
 
-def failed(description: str) -> SourceError:
+def failure(description: str) -> SourceError:
     """The error of a query that broke off. The engine may have quoted a cell, so its words are left out."""
     return SourceError(
         f"{description} broke off: the connection was lost, or the query failed on a row. Nothing was spent. "
@@ -97,7 +97,7 @@ def read_to_the_end(description: str, *errors: type[Exception]) -> Iterator[None
         yield
     except (*errors, OSError, pa.ArrowException) as error:
         refuse_shortage(error)
-        raise failed(description) from None
+        raise failure(description) from None
 
 
 # ---- Cells to atoms in SQL: the rules that all engines share, each the twin of a rule in `Column.encode`.

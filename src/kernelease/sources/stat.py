@@ -140,7 +140,7 @@ class Variable:
             return self.clock.read(np.array(cells, dtype=np.float64))
         return pa.array(cells, pa.float64())  # the file's own integers have at most 32 bits
 
-    def described(self) -> Described:
+    def describe(self) -> Described:
         """The column as in a code book: the codes that have labels are the values, the labels a remark."""
         codes = [code for code in self.labels if self._is_value(code)]
         if not codes or self.measure == "scale":
@@ -338,7 +338,7 @@ class ExcelSheet(FileSource):
         stamp, library = FileStamp.of(path), _calamine()
         try:
             with library.CalamineWorkbook.from_path(path) as workbook:
-                chosen = _chosen(workbook, sheet, path)
+                chosen = _choose_sheet(workbook, sheet, path)
                 first = next(filter(_is_written, _lines(workbook, chosen)), [])
         except library.PasswordError:
             raise SourceError(f"{path} is protected by a password. Save it without one.") from None
@@ -382,7 +382,7 @@ class ExcelSheet(FileSource):
 _calamine = partial(optional, "python_calamine", extra="excel")
 
 
-def _chosen(workbook: Any, sheet: str | None, path: Path) -> str:
+def _choose_sheet(workbook: Any, sheet: str | None, path: Path) -> str:
     """The sheet that was asked for, or the only one that can be seen."""
     library = _calamine()
     if sheet is not None:
@@ -427,7 +427,7 @@ def sheet_lines(path: Path) -> list[list[str]]:
     library = _calamine()
     try:
         with library.CalamineWorkbook.from_path(path) as workbook:
-            lines = filter(_is_written, _lines(workbook, _chosen(workbook, None, path)))
+            lines = filter(_is_written, _lines(workbook, _choose_sheet(workbook, None, path)))
             return [[_cell_text(cell) or "" for cell in line] for line in lines]
     except (library.CalamineError, OSError):
         raise SourceError(f"{path} is not a workbook that can be read. Check its name, or save it again.") from None

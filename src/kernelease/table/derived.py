@@ -25,7 +25,7 @@ from kernelease.table.columns.listed import Boolean, Category, Listed, Ordinal
 from kernelease.table.columns.numbers import LARGEST_INTEGER, Integer, Number
 from kernelease.table.columns.temporal import Date, Datetime
 from kernelease.table.expressions.logic import Computed as ComputedTest, Condition, names_in, parse, parse_term
-from kernelease.table.expressions.terms import Arithmetic, Extracted, Term, columns_of, numbers, shown, unit_of
+from kernelease.table.expressions.terms import Arithmetic, Extracted, Term, columns_of, numbers, show, unit_of
 from kernelease.table.parsing import MOST_DECIMALS, decimals_of
 
 # ---- What every derived column is: a declaration, and what it comes to among the columns of a schema.
@@ -67,7 +67,7 @@ class Derived(ABC):
     """The key of a schema file that makes a column one of these."""
 
     def __post_init__(self) -> None:
-        if not is_name(self._given("name")):
+        if not is_name(self._raw_field("name")):
             raise SchemaError(f"A column's name must be a non-empty string, got {self.name!r}.", path=("columns",))
         if self.type not in self.types:
             known = ", ".join(self.types)
@@ -75,7 +75,7 @@ class Derived(ABC):
             raise self.error("type", f"type with {self.key} must be one of {known}, got {self.type!r}.{hint}")
         self._check()
 
-    def _given(self, key: str) -> Any:
+    def _raw_field(self, key: str) -> Any:
         return getattr(self, key)
 
     @abstractmethod
@@ -92,14 +92,14 @@ class Derived(ABC):
 
     @property
     @abstractmethod
-    def told(self) -> str:
+    def in_words(self) -> str:
         """What it is derived from, in words."""
 
     def to_dict(self) -> dict[str, Any]:
         """The declaration without its name, as a schema file has it; defaults are left out."""
         given = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "name"}
         left_out = {field.name for field in fields(self) if getattr(self, field.name) == field.default}
-        return {key: _written(value) for key, value in given.items() if key not in left_out}
+        return {key: _write_value(value) for key, value in given.items() if key not in left_out}
 
     def error(self, key: str, message: str) -> SchemaError:
         """A `SchemaError` about one key of this column."""
@@ -111,7 +111,7 @@ def derived_keys(kind: type[Derived]) -> tuple[str, ...]:
     return tuple(field.name for field in fields(kind) if field.name != "name")
 
 
-def _written(value: Any) -> Any:
+def _write_value(value: Any) -> Any:
     """Pairs as a table, several values as a list."""
     if isinstance(value, tuple) and all(isinstance(item, tuple) for item in value):
         return dict(value)
@@ -148,7 +148,7 @@ def range_of(term: Term) -> Range | None:
     """
     if isinstance(term, Arithmetic):
         left, right = range_of(term.left), range_of(term.right)
-        found = None if left is None or right is None else _combined(term.sign, left, right)
+        found = None if left is None or right is None else _combine(term.sign, left, right)
         return found if found is not None and all(map(math.isfinite, found)) else None
     if isinstance(term, Extracted):
         if term.part == "date":
@@ -174,7 +174,7 @@ def _years(column: Column) -> Range:
     return float(first), float(last)
 
 
-def _combined(sign: str, left: Range, right: Range) -> Range | None:
+def _combine(sign: str, left: Range, right: Range) -> Range | None:
     """The range of `left sign right`; none of a quotient whose divisor may be 0."""
     if sign == "/" and right[0] <= 0.0 <= right[1]:
         return None
@@ -212,7 +212,7 @@ class Computed(Derived):
     key: ClassVar[str] = "computed"
 
     def _check(self) -> None:
-        if not isinstance(self._given("computed"), str):
+        if not isinstance(self._raw_field("computed"), str):
             raise self.error("computed", f"computed must be a text like 'a + b', got {self.computed!r}.")
         if self.decimals is not None:
             if self.type != "number":
@@ -225,20 +225,20 @@ class Computed(Derived):
             raise self.error("min" if self.min is not None else "max", "a boolean has no bounds. Remove them.")
 
     @property
-    def told(self) -> str:
+    def in_words(self) -> str:
         return f"computed as {self.computed}"
 
     def reads(self, known: Collection[str]) -> tuple[str, ...]:
-        return self._parsed(lambda: names_in(self.computed, known))
+        return self._parse(lambda: names_in(self.computed, known))
 
     def bind(self, columns: Mapping[str, Column]) -> Derivation:
         if self.type == "boolean":
-            return self._condition(self._parsed(lambda: parse(self.computed, columns.values())), columns)
-        term = self._parsed(lambda: parse_term(self.computed, columns.values()))
+            return self._condition(self._parse(lambda: parse(self.computed, columns.values())), columns)
+        term = self._parse(lambda: parse_term(self.computed, columns.values()))
         if not isinstance(term, Column | Arithmetic | Extracted):
-            raise self.error("computed", f"{shown(self.computed)} holds no column. A column of one value is none.")
-        if self._parsed(lambda: unit_of(term)) != _UNITS[self.type]:
-            raise self.error("type", f"{shown(self.computed)} is a {unit_of(term)}, and type is {self.type}.")
+            raise self.error("computed", f"{show(self.computed)} holds no column. A column of one value is none.")
+        if self._parse(lambda: unit_of(term)) != _UNITS[self.type]:
+            raise self.error("type", f"{show(self.computed)} is a {unit_of(term)}, and type is {self.type}.")
         within = range_of(term)
         nullable = within is None or any(source.nullable for source in columns_of(term)) or self.null_when is not None
         if self.type in _PER_DAY and within is not None:
@@ -250,11 +250,11 @@ class Computed(Derived):
         decimals = self._decimals(term) if self.type == "number" else 0
         return Formula(column=column, sources=names, term=term, decimals=decimals, bounded=bounded)
 
-    def _parsed(self, read: Callable[[], T]) -> T:
+    def _parse(self, read: Callable[[], T]) -> T:
         try:
             return read()
         except ParameterError as error:
-            raise self.error("computed", f"computed = {shown(self.computed, 200)}: {error}") from None
+            raise self.error("computed", f"computed = {show(self.computed, 200)}: {error}") from None
 
     def _condition(self, condition: Condition, columns: Mapping[str, Column]) -> Derivation:
         sides = [
@@ -269,7 +269,7 @@ class Computed(Derived):
         found = self.decimals if self.decimals is not None else _decimals_of(term)
         if found is None or found > MOST_DECIMALS:
             raise self.error(
-                "computed", f"{shown(self.computed)} has no last digit: declare decimals, like decimals = 2."
+                "computed", f"{show(self.computed)} has no last digit: declare decimals, like decimals = 2."
             )
         return found
 
@@ -476,11 +476,11 @@ class Determined(Derived):
     key: ClassVar[str] = "determined_by"
 
     def _check(self) -> None:
-        if not isinstance(self._given("determined_by"), str):
+        if not isinstance(self._raw_field("determined_by"), str):
             raise self.error("determined_by", f"determined_by must name a column, got {self.determined_by!r}.")
-        if not isinstance(self._given("nullable"), bool):
+        if not isinstance(self._raw_field("nullable"), bool):
             raise self.error("nullable", f"nullable must be true or false, got {self.nullable!r}.")
-        given = self._given("mapping")
+        given = self._raw_field("mapping")
         pairs = tuple(given.items()) if isinstance(given, Mapping) else given
         if not isinstance(pairs, tuple) or not pairs:
             raise self.error("mapping", f"mapping must be a table like {{ A1 = 'A' }}, got {given!r}.")
@@ -510,7 +510,7 @@ class Determined(Derived):
         return tuple(dict.fromkeys(value for _, value in self.pairs))
 
     @property
-    def told(self) -> str:
+    def in_words(self) -> str:
         return f"determined by {self.determined_by}"
 
     def reads(self, known: Collection[str]) -> tuple[str, ...]:

@@ -185,7 +185,7 @@ def _is_list(cell: str) -> bool:
 def _describe_lines(cells: dict[str, list[str]]) -> Described:
     first = {key: next((value for value in values if value), "") for key, values in cells.items()}
     kind, listed = first.get("type") or None, [value for value in cells.get("values", []) if value]
-    values = _split(listed[0]) if len(listed) == 1 else [_code(value) for value in listed]
+    values = _split_values(listed[0]) if len(listed) == 1 else [_code(value) for value in listed]
     known = first.get("nullable", "").lower()
     return Described(
         type=kind,
@@ -196,7 +196,7 @@ def _describe_lines(cells: dict[str, list[str]]) -> Described:
     )
 
 
-def _split(text: str) -> list[str]:
+def _split_values(text: str) -> list[str]:
     sign = next((part for part in _PARTS if part in text), None)
     return [_code(part) for part in (text.split(sign) if sign else [text]) if part.strip()]
 

@@ -83,7 +83,7 @@ class Domain(ABC):
         raise ParameterError("Vectors have no declared columns to lay.")
 
     @property
-    def counted(self) -> tuple[int, ...] | None:
+    def counted_sizes(self) -> tuple[int, ...] | None:
         """The number of atoms of each column that a method counts: of several tables, there are more."""
         return self.sizes
 
@@ -108,9 +108,9 @@ class Domain(ABC):
         """The kernel in words, for a certificate."""
 
     @abstractmethod
-    def weighted(self, points: Rows, weights: Floats, generator: np.random.Generator) -> pa.Table:
+    def table_of_points(self, points: Rows, weights: Floats, generator: np.random.Generator) -> pa.Table:
         """Points with their weights as a table."""
 
     @abstractmethod
-    def drawn(self, draw: Callable[[int], Integers], count: int, generator: np.random.Generator) -> pa.Table:
+    def draw_table(self, draw: Callable[[int], Integers], count: int, generator: np.random.Generator) -> pa.Table:
         """`count` rows of equal weight; draw(n) gives n rows of atom codes, (n, columns)."""

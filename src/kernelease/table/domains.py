@@ -53,7 +53,7 @@ class Decoder:
             raise ParameterError(f"Decoder: codes must be (n, {len(self.schema)}), got shape {array.shape}.")
         slopes = self.slopes or (None,) * len(self.schema)
         columns = [
-            _decoded(column, array[:, i], slope, generator)
+            _decode_column(column, array[:, i], slope, generator)
             for i, (column, slope) in enumerate(zip(self.schema, slopes, strict=True))
         ]
         released, names = self.schema.arrow_schema(), self.schema.names
@@ -61,7 +61,7 @@ class Decoder:
         return self.schema.structure.complete(drawn).select(self.schema.order).cast(released)
 
 
-def _decoded(column: Column, codes: Integers, slopes: Floats | None, generator: np.random.Generator) -> pa.Array:
+def _decode_column(column: Column, codes: Integers, slopes: Floats | None, generator: np.random.Generator) -> pa.Array:
     """A value for each code. Where the density 1 + s·(2t − 1) rises with t, the part of a cell below: one of two draws.
 
     Of two uniform draws the larger has the density 2t, the smaller 2(1 − t): the larger is taken with chance (1 + s)/2.
@@ -212,7 +212,7 @@ class TableDomain(Domain):
     def sizes(self) -> tuple[int, ...]:
         return self.declared.sizes
 
-    def weighted(self, points: Rows, weights: Floats, generator: np.random.Generator) -> pa.Table:
+    def table_of_points(self, points: Rows, weights: Floats, generator: np.random.Generator) -> pa.Table:
         """Codes decoded; rows that can't keep the declared constraints are left out, and the others take their weight.
 
         Raises `ParameterError` where none is left.
@@ -225,7 +225,7 @@ class TableDomain(Domain):
         scaled = kept * (float(weights.sum()) / total) if total != 0.0 and not lawful.all() else kept
         return table.filter(pa.array(lawful)).combine_chunks().append_column(self.weight_name, pa.array(scaled))
 
-    def drawn(self, draw: Callable[[int], Integers], count: int, generator: np.random.Generator) -> pa.Table:
+    def draw_table(self, draw: Callable[[int], Integers], count: int, generator: np.random.Generator) -> pa.Table:
         """Rows that keep the constraints, drawn again until they do."""
         table = lawful_rows(self.declared, draw, count, generator)
         return table.append_column(self.weight_name, pa.array(np.full(count, 1.0 / count)))
@@ -254,7 +254,7 @@ class UndeclaredDomain(Domain, ABC):
     def kernel_name(self) -> str:
         return repr(self.kernel)
 
-    def drawn(self, draw: Callable[[int], Integers], count: int, generator: np.random.Generator) -> pa.Table:
+    def draw_table(self, draw: Callable[[int], Integers], count: int, generator: np.random.Generator) -> pa.Table:
         raise ParameterError("Rows can only be drawn for declared columns. Give a schema, or another method.")
 
 
@@ -263,7 +263,7 @@ class UndeclaredDomain(Domain, ABC):
 class VectorDomain(UndeclaredDomain):
     """Arrays of numbers or objects: x0, x1 and so on."""
 
-    def weighted(self, points: Rows, weights: Floats, generator: np.random.Generator) -> pa.Table:
+    def table_of_points(self, points: Rows, weights: Floats, generator: np.random.Generator) -> pa.Table:
         columns = {f"x{index}": _column(points[:, index]) for index in range(points.shape[1])}
         return pa.table({**columns, self.weight_name: weights})
 
@@ -275,7 +275,7 @@ class LabelledDomain(UndeclaredDomain):
 
     kernel: LabelledSphere
 
-    def weighted(self, points: Rows, weights: Floats, generator: np.random.Generator) -> pa.Table:
+    def table_of_points(self, points: Rows, weights: Floats, generator: np.random.Generator) -> pa.Table:
         """Vectors as they are, and the class that each row's last number is the place of."""
         columns = {f"x{index}": pa.array(points[:, index]) for index in range(self.kernel.dimension)}
         names = np.empty(len(self.kernel.classes), dtype=object)
@@ -283,7 +283,7 @@ class LabelledDomain(UndeclaredDomain):
         label = _column(names[points[:, -1].astype(np.int64)])
         return pa.table({**columns, LABEL: label, self.weight_name: weights})
 
-    def placed(self, rows: Rows) -> Floats:
+    def place_classes(self, rows: Rows) -> Floats:
         """Vectors followed by their class, as features take them: with its place in the list, or −1."""
         self.kernel.check_columns(rows)
         codes = Kronecker(values=self.kernel.classes).codes(rows[:, -1:])

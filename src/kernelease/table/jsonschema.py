@@ -53,7 +53,7 @@ def json_schema() -> dict[str, Any]:
     >>> json_schema()["properties"]["columns"]["additionalProperties"]["oneOf"][0]["oneOf"]
     [{'required': ['min', 'max']}, {'required': ['values']}]
     """
-    kinds = [*(_column(tag) for tag in COLUMN_TYPES), _computed(), _determined()]
+    kinds = [*(_column(tag) for tag in COLUMN_TYPES), _computed_column(), _determined_column()]
     columns = {"type": "object", "minProperties": 1, "additionalProperties": {"oneOf": kinds}}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -120,7 +120,7 @@ def _column(tag: str) -> dict[str, Any]:
     return result
 
 
-def _computed() -> dict[str, Any]:
+def _computed_column() -> dict[str, Any]:
     return _object(
         {
             "type": {"enum": list(Computed.types)},
@@ -134,7 +134,7 @@ def _computed() -> dict[str, Any]:
     )
 
 
-def _determined() -> dict[str, Any]:
+def _determined_column() -> dict[str, Any]:
     return _object(
         {
             "type": {"enum": list(Determined.types)},

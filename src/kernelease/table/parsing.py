@@ -142,7 +142,7 @@ def numbers_in(array: pa.Array | pa.ChunkedArray) -> Floats:
     >>> numbers_in(pa.array(["7", None, "x"]).dictionary_encode()).tolist()
     [7.0, nan, nan]
     """
-    return _unpacked(array, _plain_numbers, math.nan)
+    return _unpack(array, _plain_numbers, math.nan)
 
 
 def _plain_numbers(array: pa.Array) -> Floats:
@@ -152,7 +152,7 @@ def _plain_numbers(array: pa.Array) -> Floats:
     return numbers
 
 
-def _unpacked(
+def _unpack(
     array: pa.Array | pa.ChunkedArray, read: Callable[[pa.Array], NDArray[Scalar]], none: float
 ) -> NDArray[Scalar]:
     """What is read of the plain arrays in one of any type: in chunks, an extension, run ends or a dictionary.
@@ -161,13 +161,13 @@ def _unpacked(
     """
     if isinstance(array, pa.ChunkedArray):
         empty = read(pa.array([], pa.string()))
-        return np.concatenate([empty, *(_unpacked(chunk, read, none) for chunk in array.chunks)])
+        return np.concatenate([empty, *(_unpack(chunk, read, none) for chunk in array.chunks)])
     if isinstance(array.type, pa.BaseExtensionType):
-        return _unpacked(array.storage, read, none)
+        return _unpack(array.storage, read, none)
     if pa.types.is_run_end_encoded(array.type):
-        return _unpacked(pc.run_end_decode(array), read, none)
+        return _unpack(pc.run_end_decode(array), read, none)
     if pa.types.is_dictionary(array.type):
-        known = np.append(_unpacked(array.dictionary, read, none), none)
+        known = np.append(_unpack(array.dictionary, read, none), none)
         places = np.asarray(pc.fill_null(array.indices.cast(pa.int64()), len(known) - 1))
         return np.asarray(known[places])
     return read(array)
@@ -194,7 +194,7 @@ def _parse_numbers(texts: pa.Array) -> Floats:
 # ---- Texts in another notation: each distinct one is rewritten once.
 
 
-def _rewritten(array: pa.Array, rewrite: Callable[[str], str | None]) -> pa.Array:
+def _rewrite(array: pa.Array, rewrite: Callable[[str], str | None]) -> pa.Array:
     """An array of texts, or of codes for texts, with each of them rewritten; any other array as it is."""
     if not (is_text(array.type) or pa.types.is_dictionary(array.type)):
         return array
@@ -237,9 +237,9 @@ class Numerals:
 
     def __post_init__(self) -> None:
         if self.decimal not in DECIMALS:
-            raise ParameterError(f"decimal must be {_listed(DECIMALS)}, got {self.decimal!r}.")
+            raise ParameterError(f"decimal must be {_list_signs(DECIMALS)}, got {self.decimal!r}.")
         if self.thousands is not None and self.thousands not in THOUSANDS:
-            raise ParameterError(f"thousands must be {_listed(THOUSANDS)}, got {self.thousands!r}.")
+            raise ParameterError(f"thousands must be {_list_signs(THOUSANDS)}, got {self.thousands!r}.")
         if self.thousands == self.decimal:
             raise ParameterError(f"decimal and thousands must differ, got {self.decimal!r} for both.")
         for mark in self.marks:
@@ -253,9 +253,9 @@ class Numerals:
 
     def plain(self, array: pa.Array) -> pa.Array:
         """Texts with their numbers as 1234.5, each by itself; what is no number so written can't be read as one."""
-        return array if self.usual else _rewritten(array, self.said)
+        return array if self.usual else _rewrite(array, self.plain_text)
 
-    def said(self, text: str) -> str | None:
+    def plain_text(self, text: str) -> str | None:
         """The number of one text as 1234.5; None for an empty one."""
         if not text:
             return None
@@ -279,7 +279,7 @@ def _numeral_pattern(decimal: str, thousands: str | None, marks: tuple[str, ...]
     return re.compile(rf"(?:{before}(?=[+-]))?([+-])?{before}{number}{after}")
 
 
-def _listed(signs: tuple[str, ...]) -> str:
+def _list_signs(signs: tuple[str, ...]) -> str:
     return ", ".join(repr(sign) for sign in signs[:-1]) + f" or {signs[-1]!r}"
 
 
@@ -337,7 +337,7 @@ def instants_in(array: pa.Array | pa.ChunkedArray) -> Integers:
     >>> instants_in(pa.array(["1970-01-01", None, "x"]).dictionary_encode()).tolist()
     [0, 4611686018427387904, 4611686018427387904]
     """
-    return _unpacked(array, _plain_instants, NEVER)
+    return _unpack(array, _plain_instants, NEVER)
 
 
 def _plain_instants(array: pa.Array) -> Integers:
@@ -484,7 +484,7 @@ def as_iso(array: pa.Array, formats: tuple[DateFormat, ...]) -> pa.Array:
     def first(cell: str) -> str:
         return next((iso for form in formats if (iso := form.iso(cell)) is not None), cell)
 
-    return _rewritten(array, first) if formats else array
+    return _rewrite(array, first) if formats else array
 
 
 def _hour(hour: int, half: str) -> int:
@@ -638,10 +638,10 @@ def digits_within(widths: Floats) -> Integers:
     return np.maximum(places, 0).astype(np.int64)
 
 
-def printed(values: Floats, digits: Integers) -> Floats:
+def round_to_digits(values: Floats, digits: Integers) -> Floats:
     """Values rounded to their digits; as they are where no number of digits is enough.
 
-    >>> printed(np.array([1 / 3, -0.0001]), np.array([2, 2])).tolist()
+    >>> round_to_digits(np.array([1 / 3, -0.0001]), np.array([2, 2])).tolist()
     [0.33, 0.0]
     """
     factors = _POWERS[np.minimum(digits, len(_POWERS) - 1)]

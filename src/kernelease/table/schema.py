@@ -26,7 +26,7 @@ from kernelease.table.columns.temporal import Date, Datetime
 from kernelease.table.derived import Computed, Derivation, Derived, Determined, derived_keys, with_codebooks
 from kernelease.table.expressions.formulas import Analysis
 from kernelease.table.expressions.logic import Condition, names_in, parse
-from kernelease.table.expressions.terms import shown
+from kernelease.table.expressions.terms import show
 from kernelease.table.parsing import MOST_ROWS_PER_UNIT, ROWS_WITHOUT_UNIT, common_weight
 from kernelease.table.toml import locate, toml_key, toml_value
 from kernelease.table.written import Records, Written
@@ -40,7 +40,7 @@ DERIVED: tuple[type[Computed] | type[Determined], ...] = (Computed, Determined)
 def declared_from_dict(name: str, body: object) -> Column | Derived:
     """The column that a table of a schema file declares, or a `SchemaError`.
 
-    >>> declared_from_dict("total", {"type": "integer", "computed": "a + b"}).told
+    >>> declared_from_dict("total", {"type": "integer", "computed": "a + b"}).in_words
     'computed as a + b'
     """
     kinds = [kind for kind in DERIVED if isinstance(body, Mapping) and kind.key in body]
@@ -84,15 +84,15 @@ class Structure:
         blanks = {one.name: one.null_when for one in every if one.null_when is not None}
         reads = {one.name: one.reads(names) for one in derived}
         for name, text in blanks.items():
-            reads[name] = (*reads.get(name, ()), *_checked(name, text, lambda text: names_in(text, names)))
-        made = [name for name in _ordered(reads) if name in reads]
+            reads[name] = (*reads.get(name, ()), *_read_condition(name, text, lambda text: names_in(text, names)))
+        made = [name for name in _order(reads) if name in reads]
         declared, derivations = {one.name: one for one in derived}, {}
         for name in made:
             if name in declared:
                 derivations[name] = declared[name].bind(known)
                 known[name] = derivations[name].column
         conditions = {
-            name: _checked(name, blanks[name], lambda text: parse(text, known.values()))
+            name: _read_condition(name, blanks[name], lambda text: parse(text, known.values()))
             for name in made
             if name in blanks
         }
@@ -113,7 +113,7 @@ class Structure:
             if name in self.derivations:
                 table = _with(table, self.derivations[name].column, self.derivations[name].values(table))
             if name in self.null_when:
-                table = self._blanked(table, name)
+                table = self._blank(table, name)
         return table
 
     def derive(self, table: pa.Table, name: str) -> Any:
@@ -121,17 +121,17 @@ class Structure:
         if name in table.column_names:
             return table.column(name)
         derivation = self.derivations[name]
-        for source in self._needed(name):
+        for source in self._sources_of(name):
             if source not in table.column_names:
                 table = _with(table, self.derivations[source].column, self.derive(table, source))
         table = _with(table, derivation.column, derivation.values(table))
-        return (self._blanked(table, name) if name in self.null_when else table).column(name)
+        return (self._blank(table, name) if name in self.null_when else table).column(name)
 
     def origins(self, name: str) -> tuple[str, ...]:
         """The measured columns that a derived one comes from in the end; of a measured one, itself."""
         if name not in self.derivations:
             return (name,)
-        return tuple(dict.fromkeys(origin for source in self._needed(name) for origin in self.origins(source)))
+        return tuple(dict.fromkeys(origin for source in self._sources_of(name) for origin in self.origins(source)))
 
     def lawful(self, table: pa.Table) -> NDArray[np.bool_]:
         """Whether each complete row is within what was declared of derived columns: (n,)."""
@@ -148,11 +148,11 @@ class Structure:
             if old.type != new.type or not old.equals(new):
                 yield name
 
-    def _needed(self, name: str) -> tuple[str, ...]:
+    def _sources_of(self, name: str) -> tuple[str, ...]:
         condition = self.null_when.get(name)
         return (*self.derivations[name].sources, *(() if condition is None else condition.columns))
 
-    def _blanked(self, table: pa.Table, name: str) -> pa.Table:
+    def _blank(self, table: pa.Table, name: str) -> pa.Table:
         values = table.column(name)
         null = pa.array(self.null_when[name].holds(table))
         return _with(table, table.schema.field(name), pc.if_else(null, pa.scalar(None, values.type), values))
@@ -165,7 +165,7 @@ def _with(table: pa.Table, column: Column | pa.Field, values: Any) -> pa.Table:
     return table.append_column(field, values)
 
 
-def _ordered(reads: Mapping[str, Sequence[str]]) -> list[str]:
+def _order(reads: Mapping[str, Sequence[str]]) -> list[str]:
     try:
         return list(TopologicalSorter(reads).static_order())
     except CycleError as error:
@@ -174,11 +174,11 @@ def _ordered(reads: Mapping[str, Sequence[str]]) -> list[str]:
         raise column_error(error.args[1][0], told, "null_when") from None
 
 
-def _checked(name: str, text: str, read: Any) -> Any:
+def _read_condition(name: str, text: str, read: Any) -> Any:
     try:
         return read(text)
     except ParameterError as error:
-        raise column_error(name, f"null_when = {shown(text, 200)}: {error}", "null_when") from None
+        raise column_error(name, f"null_when = {show(text, 200)}: {error}", "null_when") from None
 
 
 # ---- The schema.
@@ -214,7 +214,7 @@ class Rule:
         try:
             return cls(text=text, condition=parse(text, columns))
         except ParameterError as error:
-            raise SchemaError(f"constraint {shown(text, 200)}: {error}", path=("table", "constraints")) from None
+            raise SchemaError(f"constraint {show(text, 200)}: {error}", path=("table", "constraints")) from None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -281,19 +281,19 @@ class Schema:
         self._check_columns()
         self._check_order()
         object.__setattr__(self, "structure", Structure.of(self.columns, self.derived))
-        if not isinstance(self._given("name"), str) or not self.name:
+        if not isinstance(self._raw_field("name"), str) or not self.name:
             raise _error("name", f"name must be a non-empty string, got {self.name!r}.")
         if self.neighbours not in NEIGHBOURS:
             hint = nearest(str(self.neighbours), NEIGHBOURS)
             raise _error("neighbours", f"neighbours must be {' or '.join(NEIGHBOURS)}, got {self.neighbours!r}.{hint}")
         self._check_unit()
         self._check_origins()
-        if self._given("confirmed") not in (None, False, True) or type(self.confirmed) is int:
+        if self._raw_field("confirmed") not in (None, False, True) or type(self.confirmed) is int:
             raise _error("confirmed", f"confirmed must be true or false, got {self.confirmed!r}.")
         self._read_constraints()
         self._read_analyses()
 
-    def _given(self, key: str) -> Any:
+    def _raw_field(self, key: str) -> Any:
         return getattr(self, key)
 
     def _check_columns(self) -> None:
@@ -318,7 +318,7 @@ class Schema:
             raise SchemaError(f"order must name every column once, got {', '.join(self.order)}.", path=("columns",))
 
     def _read_analyses(self) -> None:
-        given = self._given("analyses")
+        given = self._raw_field("analyses")
         texts = tuple(given.values()) if isinstance(given, Mapping) else tuple(given)
         for text in texts:
             try:
@@ -341,10 +341,10 @@ class Schema:
             raise _error("rows_without_unit", f"rows_without_unit must be {choices}, got {self.rows_without_unit!r}.")
         if self.unit is None:
             for key, unset in (("max_rows_per_unit", None), ("rows_without_unit", "drop")):
-                if self._given(key) != unset:
+                if self._raw_field(key) != unset:
                     raise _error(key, f"{key} needs unit, the column that identifies a person. Add it.")
             return
-        if not isinstance(self._given("unit"), str) or not self.unit:
+        if not isinstance(self._raw_field("unit"), str) or not self.unit:
             raise _error("unit", f"unit must be the name of a column of the source, got {self.unit!r}.")
         if self.unit in self.order:
             raise _error(
@@ -385,7 +385,7 @@ class Schema:
             raise column.error("minus", f"{off.name!r} must be a number, a date or a datetime of the source itself.")
 
     def _read_constraints(self) -> None:
-        given = self._given("constraints")
+        given = self._raw_field("constraints")
         if not isinstance(given, tuple | list):
             raise _error("constraints", f"constraints must be a list of strings, got {given!r}.")
         columns = (*self.columns, *self.structure.columns)
@@ -422,7 +422,9 @@ class Schema:
         for one in self.derived:
             if one.name == name:
                 asked = " and ".join(self.structure.origins(name))
-                raise SchemaError(f"Column {name!r} is {one.told}, and was not measured. Ask about {asked} instead.")
+                raise SchemaError(
+                    f"Column {name!r} is {one.in_words}, and was not measured. Ask about {asked} instead."
+                )
         raise SchemaError(f"There is no column {name!r} in table {self.name!r}.{nearest(name, self.names)}")
 
     def taken_off(self, name: str) -> Column | None:
@@ -481,7 +483,7 @@ class Schema:
 
     def written_as(self, source: Written) -> "Schema":
         """The schema with more said about how its rows are written. A `SchemaError` if it says otherwise already."""
-        return dataclasses.replace(self, source=self.source.joined(source))
+        return dataclasses.replace(self, source=self.source.join(source))
 
     def _repr_html_(self) -> str:
         about = [("protects", self.unit_in_words), ("neighbours", self.neighbours)]
@@ -604,7 +606,7 @@ class Schema:
     def _table(self) -> dict[str, Any]:
         table: dict[str, Any] = {"name": self.name, "neighbours": self.neighbours}
         if self.unit is not None:
-            table |= {key: self._given(key) for key in ("unit", "max_rows_per_unit", "rows_without_unit")}
+            table |= {key: self._raw_field(key) for key in ("unit", "max_rows_per_unit", "rows_without_unit")}
         if self.confirmed is not None:
             table["confirmed"] = self.confirmed
         if self.constraints:

@@ -69,7 +69,7 @@ class Written:
     def __post_init__(self) -> None:
         for key in _LISTS:
             object.__setattr__(self, key, self._list(key))
-        given = self._given("records")
+        given = self._raw_field("records")
         if given is not None and given not in tuple(Records):
             hint = nearest(str(given), tuple(Records))
             raise source_error("records", f"records must be {' or '.join(Records)}, got {given!r}.{hint}")
@@ -77,12 +77,12 @@ class Written:
         self._check_cells()
         self._check_texts()
 
-    def _given(self, key: str) -> Any:
+    def _raw_field(self, key: str) -> Any:
         return getattr(self, key)
 
     def _list(self, key: str) -> tuple[str, ...] | None:
         """A list of texts; a text alone counts as a list of one."""
-        given = self._given(key)
+        given = self._raw_field(key)
         items = (given,) if isinstance(given, str) else given
         if items is not None and (not isinstance(items, list | tuple) or not all(isinstance(i, str) for i in items)):
             raise source_error(key, f"{key} must be a list of strings, got {given!r}.")
@@ -128,22 +128,22 @@ class Written:
 
     def to_dict(self) -> dict[str, Any]:
         """What is declared, as JSON and TOML can hold it."""
-        return {key: list(v) if isinstance(v, tuple) else str(v) for key, v in self._declared()}
+        return {key: list(v) if isinstance(v, tuple) else str(v) for key, v in self._declarations()}
 
-    def _declared(self) -> Iterator[tuple[str, Any]]:
+    def _declarations(self) -> Iterator[tuple[str, Any]]:
         for field in dataclasses.fields(self):
             if (value := getattr(self, field.name)) is not None:
                 yield field.name, value
 
-    def joined(self, other: "Written") -> "Written":
+    def join(self, other: "Written") -> "Written":
         """Both declarations as one, or a `SchemaError` where they contradict each other."""
-        for key, asked in other._declared():
+        for key, asked in other._declarations():
             declared = getattr(self, key)
             if declared is not None and declared != asked:
                 raise source_error(
-                    key, f"{key} = {shown(declared)} is declared, but {shown(asked)} was asked for. Leave out one."
+                    key, f"{key} = {as_toml(declared)} is declared, but {as_toml(asked)} was asked for. Leave out one."
                 )
-        return dataclasses.replace(self, **dict(other._declared()))
+        return dataclasses.replace(self, **dict(other._declarations()))
 
 
 def source_error(key: str, message: str) -> SchemaError:
@@ -151,7 +151,7 @@ def source_error(key: str, message: str) -> SchemaError:
     return SchemaError(f"[source]: {message}", path=("source", key))
 
 
-def unheeded(key: str, source: str) -> str:
+def reason_unheeded(key: str, source: str) -> str:
     """Why a key says nothing about a source, as the end of a sentence."""
     meant, has = (
         ("CSV files", "rows") if key in OF_FILES else ("numbers in texts", "numbers: make its texts numbers, too")
@@ -159,7 +159,7 @@ def unheeded(key: str, source: str) -> str:
     return f"is for {meant}, and {source} has {has}"
 
 
-def shown(value: object) -> str:
+def as_toml(value: object) -> str:
     """A declared value as a schema file has it."""
     return str(list(value)) if isinstance(value, tuple) else f'"{value}"'
 

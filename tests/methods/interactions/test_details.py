@@ -11,7 +11,13 @@ from kernelease.fit.mixtures.mixture import Mixture
 from kernelease.fit.solver import Outcome
 from kernelease.measured.blocks import Block, details
 from kernelease.measured.counts import Contrasts, Counts
-from kernelease.methods.interactions.pairs import MOST_DETAIL_NUMBERS, any_merged, detail_blocks, determined, merged
+from kernelease.methods.interactions.pairs import (
+    MOST_DETAIL_NUMBERS,
+    any_merged,
+    detail_blocks,
+    determination,
+    merged_share,
+)
 from kernelease.table.columns.listed import Category
 from kernelease.table.columns.numbers import Integer
 
@@ -75,7 +81,7 @@ def test_fine_cells_never_part_a_cell_and_hold_rows_that_can_be_seen():
 
 def test_rows_in_cells_of_several_atoms_are_what_details_are_for():
     distribution = np.array([0.5, 0.3, 0.1, 0.1])
-    assert merged(np.array([0, 1, 2, 2]), distribution) == pytest.approx(0.2)
+    assert merged_share(np.array([0, 1, 2, 2]), distribution) == pytest.approx(0.2)
     block = Counts(columns=(0,), groups=(np.arange(4),), share=1.0)
     assert not any_merged([block], [distribution])
 
@@ -83,8 +89,8 @@ def test_rows_in_cells_of_several_atoms_are_what_details_are_for():
 @given(arrays.arrays(np.float64, (3, 4), elements=st.floats(0.01, 1.0)))
 def test_what_is_determined_is_between_nothing_and_all(joint):
     joint = joint / joint.sum()
-    assert -1e-9 <= determined(joint) <= 1.0 + 1e-9
-    assert determined(np.outer(joint.sum(axis=1), joint.sum(axis=0))) == pytest.approx(0.0, abs=1e-9)
+    assert -1e-9 <= determination(joint) <= 1.0 + 1e-9
+    assert determination(np.outer(joint.sum(axis=1), joint.sum(axis=0))) == pytest.approx(0.0, abs=1e-9)
 
 
 def test_details_are_the_later_and_finer_blocks_of_two_columns():

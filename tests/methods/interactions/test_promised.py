@@ -13,7 +13,7 @@ from kernelease import pipeline
 from kernelease.answers.promises import GROUP, promised_answers, promised_widths
 from kernelease.bundle.verify import verify
 from kernelease.errors import ParameterError, SchemaError
-from kernelease.methods.retracing import retraced
+from kernelease.methods.retracing import retrace
 from kernelease.pipeline import Shape
 from kernelease.table.expressions.formulas import Analysis
 from kernelease.table.schema import Schema
@@ -91,11 +91,11 @@ def test_promises_are_retraced(tmp_path):
     stated = made.certificate
     privacy = ke.Privacy(epsilon=stated.epsilon, delta=stated.delta, neighbours=stated.neighbours)
     options = {"domain": made.domain, "privacy": privacy, "seed": ke.PublicSeed(stated.seed)}
-    again, spent = retraced(made.method, made.measured, **options)
+    again, spent = retrace(made.method, made.measured, **options)
     assert [part.block.columns for part in again.blocks] == [part.block.columns for part in made.measured.blocks]
     assert spent.delta(1.0) <= 1e-6
     with pytest.raises(ParameterError):
-        retraced(replace(made.method, analyses=()), made.measured, **options)
+        retrace(replace(made.method, analyses=()), made.measured, **options)
 
 
 def test_schemas_keep_them_and_refuse_what_they_can_not():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from kernelease.methods.interactions.singles import cells_of, parted
+from kernelease.methods.interactions.singles import cells_of, halve_cells
 
 EDGES = np.linspace(0.0, 500.0, 129)
 ENDS = EDGES[:-1], EDGES[1:]
@@ -23,7 +23,7 @@ def _members(cells: np.ndarray) -> list[np.ndarray]:
 
 def test_the_tail_of_a_skewed_number_is_parted() -> None:
     """What rows of wide cells may be off falls below what the noise makes of the sum."""
-    found = parted(CELLS, ROWS, ENDS, 40.0)
+    found = halve_cells(CELLS, ROWS, ENDS, 40.0)
     before, after = (float(np.bincount(c[:128], SKEWED) @ halves(c)) for c in (CELLS, found))
     assert before > 10.0 * 40.0 * 500.0 / 2.0
     assert after < 0.3 * before
@@ -35,7 +35,7 @@ def test_the_tail_of_a_skewed_number_is_parted() -> None:
 @given(noise=st.floats(0.0, 1e9), rows=st.lists(st.floats(0.0, 1e6), min_size=129, max_size=129))
 @settings(deadline=None)
 def test_cells_are_only_ever_cut(noise: float, rows: list[float]) -> None:
-    found = parted(CELLS, np.array(rows), ENDS, noise)
+    found = halve_cells(CELLS, np.array(rows), ENDS, noise)
     assert sorted(set(found.tolist())) == list(range(int(found.max()) + 1))
     assert (np.diff(found) >= 0).all()
     assert len(np.unique(np.stack([found, CELLS]), axis=1).T) == int(found.max()) + 1
@@ -43,4 +43,4 @@ def test_cells_are_only_ever_cut(noise: float, rows: list[float]) -> None:
 
 @pytest.mark.parametrize("noise", [1e9, np.inf])
 def test_much_noise_cuts_nothing(noise: float) -> None:
-    assert np.array_equal(parted(CELLS, ROWS, ENDS, noise), CELLS)
+    assert np.array_equal(halve_cells(CELLS, ROWS, ENDS, noise), CELLS)

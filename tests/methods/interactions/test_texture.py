@@ -17,11 +17,11 @@ from kernelease.measured.blocks import NoisyBlocks
 from kernelease.measured.looks import Laid, laid_columns
 from kernelease.methods.interactions import texture
 from kernelease.methods.interactions.texture import COARSE, Runs, base_grid, equal_runs, grids_of, lay, parts_on_grids
-from kernelease.methods.retracing import retraced
+from kernelease.methods.retracing import retrace
 from kernelease.privacy.sensitivity import block_sensitivity
 from kernelease.sources.private_rows import private_table
 from kernelease.table.columns.cells import Comb, LaidLevels, Texture
-from kernelease.table.columns.numbers import FEW, Integer, Number, on_grid, ticked
+from kernelease.table.columns.numbers import FEW, Integer, Number, on_grid, to_ticks
 from kernelease.table.encode import Encoder
 from kernelease.table.schema import Schema
 
@@ -102,7 +102,7 @@ def test_spikes_grids_and_ranges_are_those_of_the_rows(released: ke.Release) -> 
 
 
 def test_a_spike_is_a_cell_of_its_own_and_answers_know_it(released: ke.Release) -> None:
-    column = released.measurements.laid.schema.column("balance")  # type: ignore[union-attr]
+    column = released.measurements.laid_domain.schema.column("balance")  # type: ignore[union-attr]
     assert "0" in column.labels()
     share = released.ask.probability("balance == 0")
     assert share.standard_error < 0.004
@@ -116,7 +116,7 @@ def test_the_declared_schema_stays_as_it_was(released: ke.Release) -> None:
 
 def test_a_bundle_holds_the_looks_and_all_steps_can_be_taken_again(released: ke.Release, tmp_path: Path) -> None:
     path = released.save(tmp_path / "bundle")
-    assert ke.load(path).measurements.laid.schema == released.measurements.laid.schema
+    assert ke.load(path).measurements.laid_domain.schema == released.measurements.laid_domain.schema
     findings = ke.verify(path, refit=True)
     seeded = [one for one in findings if not one.holds]
     assert all("seed" in one.detail for one in seeded), [one.detail for one in seeded]
@@ -157,14 +157,14 @@ def _retraced(release: ke.Release) -> tuple[Any, Any]:
     made = release.measurements
     stated = made.certificate
     privacy = ke.Privacy(epsilon=stated.epsilon, delta=stated.delta, neighbours=stated.neighbours)
-    return retraced(made.method, made.measured, domain=made.domain, privacy=privacy, seed=ke.PublicSeed(stated.seed))
+    return retrace(made.method, made.measured, domain=made.domain, privacy=privacy, seed=ke.PublicSeed(stated.seed))
 
 
 def test_two_releases_are_compared_in_the_cells_of_both_layouts(released: ke.Release) -> None:
     method = ke.Interactions(solver=ke.Interactions().solver.quick())
     schema, noise = Schema.parse(SCHEMA), ke.SeededNoise(2)
     same = ke.release(_table(seed=5), schema=schema, privacy=(2.0, 1e-9), noise=noise, method=method)
-    assert released.measurements.laid.schema != same.measurements.laid.schema
+    assert released.measurements.laid_domain.schema != same.measurements.laid_domain.schema
     assert released.tests.two_sample(same, draws=200).p_value > 0.001
     shifted = _table(seed=6).set_column(0, "balance", pa.array(_table(seed=6)["balance"].to_numpy() + 1_000))
     other = ke.release(shifted, schema=schema, privacy=(2.0, 1e-9), noise=noise, method=method)
@@ -179,7 +179,7 @@ def _look_columns(schema: Schema) -> Schema:
     """Combs and laid cells of every column that is laid."""
     columns: list[Any] = []
     for column in schema:
-        own = ticked(column)
+        own = to_ticks(column)
         if own is None:
             continue
         first = tuple(sorted({0, 1, 7, *range(0, own.levels.number, max(1, own.levels.number // 40))}))
@@ -229,12 +229,12 @@ def test_one_person_moves_a_look_by_no_more_than_is_charged(seed: int) -> None:
 
 
 def test_only_long_numbers_without_declared_cells_are_laid() -> None:
-    assert ticked(Integer(name="x", min=0, max=127)) is None
-    assert ticked(Integer(name="x", min=0, max=200)) is not None
-    assert ticked(Integer(name="x", min=0, max=10_000, cells=50)) is None
-    assert ticked(Number(name="x", min=0.0, max=1e100)) is None
-    assert ticked(Number(name="x", min=1e12, max=1e12 + 1)) is None
-    own = ticked(Number(name="x", min=0.123456789, max=1.0))
+    assert to_ticks(Integer(name="x", min=0, max=127)) is None
+    assert to_ticks(Integer(name="x", min=0, max=200)) is not None
+    assert to_ticks(Integer(name="x", min=0, max=10_000, cells=50)) is None
+    assert to_ticks(Number(name="x", min=0.0, max=1e100)) is None
+    assert to_ticks(Number(name="x", min=1e12, max=1e12 + 1)) is None
+    own = to_ticks(Number(name="x", min=0.123456789, max=1.0))
     assert own is not None
     assert own.min >= 0.123456789  # no value is made that is not declared
 
@@ -294,8 +294,8 @@ def test_zooms_reach_single_values_and_stay_within_the_reserve(number: int) -> N
         assert len(first) <= texture.MOST_CELLS
         counts = np.zeros(len(first))
         counts[np.searchsorted(first, spike, side="right") - 1] = 1_000.0
-        runs = Runs.of(number, first, counts, sigma) if runs is None else runs.refined(first, counts, sigma)
-        first = runs.cut(sigma)
+        runs = Runs.of(number, first, counts, sigma) if runs is None else runs.refine(first, counts, sigma)
+        first = runs.cut_heavy(sigma)
     assert runs is not None
     laid = lay(runs)
     place = int(np.searchsorted(laid, spike, side="right")) - 1

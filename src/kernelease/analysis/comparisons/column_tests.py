@@ -115,7 +115,7 @@ def independence_test(
     columns = []
     for index, cells, groups in zip(indices, pair.key, pair.groups, strict=True):
         features = CellFeatures.of(schema.columns[index], groups, lengthscale=lengthscale)
-        columns.append(_Column.of(*_counted(noisy, index, groups, tables.get((cells,))), features, noisy.rows))
+        columns.append(_Column.of(*_counts_of(noisy, index, groups, tables.get((cells,))), features, noisy.rows))
     sampling = 1.0 / noisy.rows if target is Target.POPULATION else 0.0
     problem = _Problem(
         columns=(columns[0], columns[1]),
@@ -233,14 +233,16 @@ class _Column:
         )
 
 
-def _counted(noisy: NoisyBlocks, index: int, groups: Integers, table: ContingencyTable | None) -> tuple[Floats, Floats]:
+def _counts_of(
+    noisy: NoisyBlocks, index: int, groups: Integers, table: ContingencyTable | None
+) -> tuple[Floats, Floats]:
     """The counts of a column in some cells, and the covariance of their noise: (cells,), (cells, cells).
 
     From tables of these cells; where there are none, from all that was counted of the column.
     """
     if table is not None:
         return table.counts, table.variance * np.eye(table.counts.size)
-    marginal = tabulation(noisy).aligned((index,), {index: groups})
+    marginal = tabulation(noisy).marginal_in((index,), {index: groups})
     assert marginal is not None  # every column is counted on its own
     _, covariance = marginal.joint(list(np.eye(marginal.size)))
     return marginal.counts, covariance

@@ -96,9 +96,9 @@ class Scores:
         Such a shift moves the shares p by p∘(s − s̄); V is the covariance of their errors, by noise and by sampling
         at a `rate` of one over rows: (cells, cells), or (cells,) where the noise of each cell is all that is known.
         """
-        smooth = np.maximum(shares if self.places is None else _smoothed(shares, self.places), 0.0)
+        smooth = np.maximum(shares if self.places is None else _smooth(shares, self.places), 0.0)
         likely = _distribution(smooth)
-        shifts = likely * _centred(self.values, likely)
+        shifts = likely * _centre(self.values, likely)
         if noise.ndim == 1:
             return np.asarray(shifts / np.maximum(rate * likely + noise, 1e-300))
         errors = noise + rate * (np.diag(likely) - np.outer(likely, likely))
@@ -200,7 +200,7 @@ def dependence_scores(
         return None
     counts = marginal.counts.reshape(marginal.shape)  # sums of estimates are the estimates of sums: not cut at 0 before
     shares = [_distribution(counts.sum(axis=axis)) for axis in (1, 0)]
-    centred = [_centred(part.by_rank(share), share) for part, share in zip(both, shares, strict=True)]
+    centred = [_centre(part.by_rank(share), share) for part, share in zip(both, shares, strict=True)]
     expected, sampled = noisy.rows * np.outer(*shares), 1.0 if target is Target.POPULATION else 0.0
     functions = _sharpest_products(marginal, centred, shares, expected, sampled)
     values, covariance = marginal.joint([function.ravel() for function in functions])
@@ -213,7 +213,7 @@ def dependence_scores(
     return Scored(values=values, covariance=covariance + second, main=main, laplace=marginal.laplace).p_value
 
 
-def _centred(functions: Floats, shares: Floats) -> Floats:
+def _centre(functions: Floats, shares: Floats) -> Floats:
     return np.asarray(functions - (functions @ shares)[:, None])
 
 
@@ -279,7 +279,7 @@ def _first(noisy: NoisyBlocks, columns: tuple[int, ...]) -> MeasuredMarginal | N
     planned = any(block.round == 0 and set(columns) <= set(block.block.columns) for block in noisy.blocks)
     groups = levels_of(noisy)[columns[0]] if len(columns) == 1 else None
     if planned and groups is not None:
-        return tabulation(noisy).aligned(columns, {columns[0]: groups})
+        return tabulation(noisy).marginal_in(columns, {columns[0]: groups})
     return tabulation(noisy).marginals(columns)[0] if planned else None
 
 
@@ -317,7 +317,7 @@ def _share_noise(marginal: Marginal, cells: Integers) -> Floats:
     return marginal.joint(list(indicators))[1] / _rows(marginal) ** 2
 
 
-def _smoothed(shares: Floats, places: Floats) -> Floats:
+def _smooth(shares: Floats, places: Floats) -> Floats:
     """Shares of cells that have a place, averaged over their neighbours; the others as they are."""
     placed = np.flatnonzero(~np.isnan(places))
     order = placed[np.argsort(places[placed], kind="stable")]

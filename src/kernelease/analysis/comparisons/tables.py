@@ -124,7 +124,7 @@ def contingency_tables(
     for block in (one for one in planned or blocks if not _of_many_leaves(one)):
         for one in _subsets(block, among, noisy.rows):
             tables.setdefault(one.key, []).append(one)
-    return {key: _combined([one for one in found if one.centred == found[0].centred]) for key, found in tables.items()}
+    return {key: _combine([one for one in found if one.centred == found[0].centred]) for key, found in tables.items()}
 
 
 def _of_many_leaves(block: NoisyBlock) -> bool:
@@ -158,7 +158,7 @@ def _margin(block: NoisyBlock, axes: tuple[int, ...], rows: float) -> Contingenc
     )
 
 
-def _combined(tables: Sequence[ContingencyTable]) -> ContingencyTable:
+def _combine(tables: Sequence[ContingencyTable]) -> ContingencyTable:
     if len(tables) == 1:
         return tables[0]
     counts, precision = best_mean([one.counts for one in tables], [1.0 / one.variance for one in tables])

@@ -279,7 +279,7 @@ def table_witness(
     units, per_person = sample.units, np.bincount(sample.persons)
     weights = 1.0 / (units * per_person[sample.persons])
     found: list[Difference] = []
-    for one in _chosen(noisy, schema, present, columns):
+    for one in _finest_tables(noisy, schema, present, columns):
         cells = [groups[sample.rows[:, column]] for column, groups in zip(one.columns, one.groups, strict=True)]
         flat = np.ravel_multi_index(cells, one.counts.shape)
         other = np.asarray(np.bincount(flat, weights, minlength=one.counts.size), dtype=np.float64)
@@ -299,11 +299,11 @@ def release_witness(
     """Two releases of tables with the same columns."""
     others = contingency_tables(two)
     found: list[Difference] = []
-    for here in _chosen(one, schema, frozenset(range(len(schema))), columns):
+    for here in _finest_tables(one, schema, frozenset(range(len(schema))), columns):
         there = others.get(here.key)
         if there is None:
             continue
-        there = _completed(there, two)
+        there = _complete(there, two)
         error = _squared_error(here, one, target) + _squared_error(there, two, target)
         shares = here.counts.ravel() / one.rows, there.counts.ravel() / two.rows
         found += _differences(here, schema, *shares, np.sqrt(error))
@@ -334,7 +334,7 @@ def vector_witness(noisy: NoisyEmbedding, points: Any, sample: Any, *, target: T
     )
 
 
-def _chosen(
+def _finest_tables(
     noisy: NoisyBlocks, schema: Schema, present: frozenset[int], columns: Sequence[str] | None
 ) -> list[ContingencyTable]:
     """The tables to show, each in the cells where it was counted most finely."""
@@ -349,18 +349,18 @@ def _chosen(
         candidates = [one for one in tables if one.columns == indices]
         if candidates:
             finest = max(candidates, key=lambda one: (one.counts.size, -one.variance))
-            chosen.append(_completed(finest, noisy))
+            chosen.append(_complete(finest, noisy))
         elif columns is not None:
             raise ParameterError(f"witness: {' and '.join(columns)} were not counted together, or not in both.")
     return chosen
 
 
-def _completed(one: ContingencyTable, noisy: NoisyBlocks) -> ContingencyTable:
+def _complete(one: ContingencyTable, noisy: NoisyBlocks) -> ContingencyTable:
     """Centred counts as counts, with all that was measured; the variance is the largest of a count."""
     if not one.centred:
         return one
     cells = dict(zip(one.columns, one.groups, strict=True))
-    found = tabulation(noisy).aligned(one.columns, cells)
+    found = tabulation(noisy).marginal_in(one.columns, cells)
     assert found is not None  # the table itself is one of the marginal's views
     return dataclasses.replace(
         one, counts=found.counts.reshape(found.shape), variance=float(found.variances().max()), centred=False

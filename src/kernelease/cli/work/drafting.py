@@ -15,7 +15,7 @@ from kernelease.sources.opening import open_source, read_public
 from kernelease.sources.source import ManyFiles, Source
 from kernelease.table.draft import draft, draft_from_public
 from kernelease.table.toml import toml_value
-from kernelease.table.written import OF_FILES, OF_TEXTS, Written, unheeded
+from kernelease.table.written import OF_FILES, OF_TEXTS, Written, reason_unheeded
 
 
 def draft_text(data: str, query: str | None, written: Written, told: Knowledge, screen: Screen) -> str:
@@ -34,7 +34,7 @@ def draft_text(data: str, query: str | None, written: Written, told: Knowledge, 
     for key in (*OF_FILES, *OF_TEXTS):
         if getattr(written, key) is not None and key not in source.heeds():
             flag = "null" if key == "nulls" else key
-            raise ParameterError(f"--{flag} {unheeded(key, source.describe())}. Leave it out.")
+            raise ParameterError(f"--{flag} {reason_unheeded(key, source.describe())}. Leave it out.")
     if told.public is not None:
         return _from_public(source, read_public(told.public), name, written)
     known, paid = {}, ""
@@ -47,7 +47,7 @@ def draft_text(data: str, query: str | None, written: Written, told: Knowledge, 
             )
         formats = {described[column].date_format for column in known} - {None}
         written = replace(written, dates=written.dates or tuple(sorted(map(str, formats))))
-    elif (found := _found(source, name, written, told, screen)) is not None:
+    elif (found := _measure_domain(source, name, written, told, screen)) is not None:
         known, paid = found.lines(source), found.paid
     return draft_schema(source, name, known=known, written=written, paid=paid)
 
@@ -76,7 +76,7 @@ def with_separator(data: str, query: str | None, written: Written, screen: Scree
     return replace(written, separator=other)
 
 
-def _found(source: Source, name: str, written: Written, told: Knowledge, screen: Screen) -> Found | None:
+def _measure_domain(source: Source, name: str, written: Written, told: Knowledge, screen: Screen) -> Found | None:
     if told.epsilon is None or told.ledger is None:
         return None
     books = LedgerFile.open(told.ledger)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, final
 from rich.console import RenderableType
 
 from kernelease.analysis.estimate import Estimate, Parts
-from kernelease.analysis.groups import EstimateTable, Groups, Label, Regression, RegressionGroups, joined
+from kernelease.analysis.groups import EstimateTable, Groups, Label, Regression, RegressionGroups, join_label
 from kernelease.analysis.inference import CONFIDENCE, REAL_LINE, ConfidenceLimits, Interval, critical_value
 from kernelease.cli.screen import grid, line, number
 from kernelease.errors import ParameterError
@@ -39,12 +39,12 @@ def _entries(answer: "Answer") -> Iterable[tuple[Mapping[str, str | None], Estim
         case Estimate():
             yield {"group": None}, answer
         case Groups():
-            yield from (({"group": joined(label)}, one) for label, one in answer.items())
+            yield from (({"group": join_label(label)}, one) for label, one in answer.items())
         case Regression():
             yield from (({"group": None, "term": term}, one) for term, one in answer.items())
         case RegressionGroups():
             for label, model in answer.items():
-                yield from (({"group": joined(label), "term": term}, one) for term, one in model.items())
+                yield from (({"group": join_label(label), "term": term}, one) for term, one in model.items())
 
 
 def _fields(estimate: Estimate, level: float) -> dict[str, Any]:
@@ -67,7 +67,7 @@ def _fields(estimate: Estimate, level: float) -> dict[str, Any]:
 def _end(estimate: Estimate, value: float) -> float | str | None:
     if estimate.calendar is None or not math.isfinite(value):
         return _finite(value)
-    return estimate.told(value)
+    return estimate.text_of(value)
 
 
 def _finite(value: float) -> float | None:
@@ -100,7 +100,7 @@ def _label(named: Mapping[str, str | None]) -> str:
 
 def _title(answer: "Answer") -> str:
     if isinstance(answer, Groups | RegressionGroups):
-        return joined(answer.by)
+        return join_label(answer.by)
     return answer.formula if isinstance(answer, Regression) else ""
 
 
@@ -111,8 +111,8 @@ def _cells(estimate: Estimate, level: float) -> tuple[str, str]:
     """The value, with its margin where both sides are alike, and the ends of the interval in as many digits."""
     low, high = estimate.interval(level)
     if estimate.calendar is not None or not math.isfinite(estimate.value + high - low):
-        bounded = f"{estimate.told(low)} to {estimate.told(high)}" if math.isfinite(high - low) else "not bounded"
-        return estimate.told(estimate.value) if math.isfinite(estimate.value) else "unknown", bounded
+        bounded = f"{estimate.text_of(low)} to {estimate.text_of(high)}" if math.isfinite(high - low) else "not bounded"
+        return estimate.text_of(estimate.value) if math.isfinite(estimate.value) else "unknown", bounded
     digits = estimate.digits(level)
     value, *ends = (f"{one:,.{digits}f}" for one in (estimate.value, low, high))
     below, above = estimate.value - low, high - estimate.value
@@ -188,7 +188,7 @@ def _clusters(vectors: "Vectors", asked: "Asking") -> Groups:
     return Groups("cluster", named)
 
 
-def _expected(vectors: "Vectors", asked: "Asking") -> Estimate:
+def _expectation(vectors: "Vectors", asked: "Asking") -> Estimate:
     of, *place = asked.about
     if vectors.labels is not None:
         label = next((name for name in set(vectors.labels) if str(name) == of), of)
@@ -202,7 +202,7 @@ _ANSWERS: dict[str, Callable[["Vectors", "Asking"], Estimate | Groups]] = {
     "density": _density,
     "axes": _axes,
     "clusters": _clusters,
-    "expected": _expected,
+    "expected": _expectation,
 }
 _BY_LABEL = ("mean", "covariance", "density")
 

@@ -122,7 +122,7 @@ def _entry_fields(entry: Receipt) -> dict[str, Any]:
         "epsilon": charge.asked.epsilon,
         "delta": charge.asked.delta,
         "version": entry.version,
-        "loss": _loss_fields(entry.counted),
+        "loss": _loss_fields(entry.cost),
         "spent": _loss_fields(entry.spent),
         "remaining_epsilon": remaining_epsilon(entry.cap, entry.spent),
     }

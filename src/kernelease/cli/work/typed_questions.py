@@ -219,13 +219,13 @@ def refuse(by: str | list[str] | None, minus: str | None, over: str | None) -> N
 
 def compare_groups(answer: Answer, minus: str | None, over: str | None) -> Answer:
     """The groups beside one of them."""
-    from kernelease.analysis.groups import Groups, RegressionGroups, joined  # a question is read without them
+    from kernelease.analysis.groups import Groups, RegressionGroups, join_label  # a question is read without them
 
     text = over if minus is None else minus
     if text is None or not isinstance(answer, Groups | RegressionGroups):
         return answer
     words = [part.strip() for part in text.split(",")]
-    label = next((one for one in answer if joined(one) in (text, ", ".join(words))), text)
+    label = next((one for one in answer if join_label(one) in (text, ", ".join(words))), text)
     return answer.over(label) if minus is None else answer.minus(label)
 
 

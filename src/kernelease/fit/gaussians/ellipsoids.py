@@ -40,7 +40,7 @@ class Ellipsoids:
 
     def features(self, likelihood: SubspaceLikelihood) -> Floats:
         """What the likelihood sees of all of them: (F,)."""
-        return np.asarray(likelihood.basis @ (self.weights @ self._blurred(likelihood.points)[0]), dtype=np.float64)
+        return np.asarray(likelihood.basis @ (self.weights @ self._blur(likelihood.points)[0]), dtype=np.float64)
 
     def spread(self, count: int, generator: np.random.Generator, *, least: int = 1) -> tuple[Floats, Floats]:
         """Points of the mixture, about `count` in numbers ∝ weight and each `least`; their weights: (m, d), (m,)."""
@@ -59,7 +59,7 @@ class Ellipsoids:
         axes = spread[np.tril_indices(dimension)[0]]
         return np.concatenate([np.zeros(count), np.tile(1.0 / spread, count), np.tile(1.0 / axes, count)])
 
-    def _blurred(self, points: Floats) -> tuple[Floats, Floats, Floats]:
+    def _blur(self, points: Floats) -> tuple[Floats, Floats, Floats]:
         """E k(z, c + L·ξ) = √det V⁻¹·exp(−gᵀV⁻¹g/2), V⁻¹g and V⁻¹, with V = I + L·Lᵀ and g = z − c, for points z.
 
         (F, d) → (K, F), (K, F, d), (K, d, d).
@@ -73,7 +73,7 @@ class Ellipsoids:
 
     def slopes(self, likelihood: SubspaceLikelihood) -> Floats:
         """Derivatives of `features` by logits, centres and lower triangles: (p, F)."""
-        heights, pulls, inverses = self._blurred(likelihood.points)
+        heights, pulls, inverses = self._blur(likelihood.points)
         weighted = self.weights[:, None] * heights
         turned = pulls[:, :, :, None] * (pulls @ self.factors)[:, :, None, :] - (inverses @ self.factors)[:, None]
         rows, columns = np.tril_indices(self.centres.shape[1])
@@ -108,7 +108,7 @@ def _parameters(dimension: int) -> int:
     return 1 + dimension + dimension * (dimension + 1) // 2
 
 
-def shaped(likelihood: SubspaceLikelihood, gaussians: Gaussians, whereabouts: Whereabouts) -> Ellipsoids | None:
+def fit_ellipsoids(likelihood: SubspaceLikelihood, gaussians: Gaussians, whereabouts: Whereabouts) -> Ellipsoids | None:
     """The number of ellipsoids, by halves, that explain most with fewest parameters; None where round ones do better.
 
     Each parameter follows the noise, so that it has to lower χ² by 2, as everywhere.
@@ -118,8 +118,8 @@ def shaped(likelihood: SubspaceLikelihood, gaussians: Gaussians, whereabouts: Wh
     best, least = None, misfit + 2.0 * gaussians.parameters
     most = _DEAREST * gaussians.parameters // _parameters(gaussians.centres.shape[1])
     counts = [2**power for power in reversed(range(max(1, min(most, len(gaussians))).bit_length()))] if most else []
-    for start in merged(gaussians, counts):
-        fitted, left = _fitted(likelihood, start, whereabouts, _HOPELESS * least)
+    for start in merge_gaussians(gaussians, counts):
+        fitted, left = _fit(likelihood, start, whereabouts, _HOPELESS * least)
         if left > _HOPELESS * least:
             break
         if left + 2.0 * fitted.parameters < least:
@@ -127,7 +127,7 @@ def shaped(likelihood: SubspaceLikelihood, gaussians: Gaussians, whereabouts: Wh
     return best
 
 
-def merged(gaussians: Gaussians, counts: Iterable[int]) -> Iterator[Ellipsoids]:
+def merge_gaussians(gaussians: Gaussians, counts: Iterable[int]) -> Iterator[Ellipsoids]:
     """So many in the place of round ones, and then fewer, as `counts` say: with the same mean and covariance as these.
 
     Those two are merged, again and again, that differ least: w·log det of the covariance of both together, less the
@@ -181,7 +181,7 @@ class _Part:
         return _Part(whole, other.centre + share * gap, within + share * (1.0 - share) * np.outer(gap, gap))
 
 
-def _fitted(
+def _fit(
     likelihood: SubspaceLikelihood, start: Ellipsoids, whereabouts: Whereabouts, hopeless: float
 ) -> tuple[Ellipsoids, float]:
     """The nearest local optimum of the misfit, and that misfit. Where it stays `hopeless`, the search ends early.

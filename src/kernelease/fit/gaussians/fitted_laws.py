@@ -31,7 +31,7 @@ from kernelease.features.feature_map import FeatureMap, default_resolution
 from kernelease.features.fourier import Fourier
 from kernelease.features.moments import Ball
 from kernelease.features.nystrom import Nystrom
-from kernelease.fit.gaussians.ellipsoids import Ellipsoids, memberships, shaped
+from kernelease.fit.gaussians.ellipsoids import Ellipsoids, fit_ellipsoids, memberships
 from kernelease.fit.gaussians.likelihood import (
     FourierLikelihood,
     JointLikelihood,
@@ -209,7 +209,7 @@ def subspace_likelihood(noisy: NoisyEmbedding, scale: float | tuple[float, ...] 
 
 def joint_likelihood(coarse: NoisyEmbedding, fine: NoisyEmbedding, scale: Floats) -> JointLikelihood:
     """What Fourier features and a subspace say together; most of it comes from the subspace."""
-    return JointLikelihood(wave_likelihood(coarse, scale).sketched(_SKETCH), subspace_likelihood(fine, scale))
+    return JointLikelihood(wave_likelihood(coarse, scale).with_sketch(_SKETCH), subspace_likelihood(fine, scale))
 
 
 def optimiser(whereabouts: Whereabouts, widest: float = math.inf) -> LevenbergMarquardt:
@@ -236,8 +236,8 @@ class FittedLaws:
     def of(cls, measured: NoisyEmbeddings, kernel: ShiftInvariant, whereabouts: Whereabouts) -> "FittedLaws":
         """From what is public."""
         likelihood = subspace_likelihood(measured.embedding, kernel.lengthscale)
-        gaussians, likeness = _polished(measured, kernel, whereabouts)
-        flat = shaped(likelihood, gaussians, whereabouts)
+        gaussians, likeness = _polish(measured, kernel, whereabouts)
+        flat = fit_ellipsoids(likelihood, gaussians, whereabouts)
         return cls(likelihood=likelihood, round=gaussians, flat=flat, likeness=likeness, whereabouts=whereabouts)
 
     def averages(self, measured: NoisyEmbeddings, kernel: ShiftInvariant) -> Averages:
@@ -280,7 +280,7 @@ def _told_mean(measured: NoisyEmbeddings, kernel: ShiftInvariant) -> Told | None
     )
 
 
-def _polished(measured: NoisyEmbeddings, kernel: ShiftInvariant, whereabouts: Whereabouts) -> tuple[Gaussians, float]:
+def _polish(measured: NoisyEmbeddings, kernel: ShiftInvariant, whereabouts: Whereabouts) -> tuple[Gaussians, float]:
     """The law that both stages show, if rows are a sample of it, and how alike its widths are. All of it is public."""
     if measured.law is None:
         raise ParameterError("averages: these embeddings were not taken for Gaussians.")

@@ -61,7 +61,7 @@ class Likelihood(ABC):
         """What the Gaussians leave of the target: (n,)."""
         return self.target - gaussians.weights @ self.features(gaussians.centres, gaussians.widths)
 
-    def linearised(self, centres: Floats, widths: Floats, residual: Floats) -> tuple[Floats, Floats]:
+    def linearise(self, centres: Floats, widths: Floats, residual: Floats) -> tuple[Floats, Floats]:
         """Dot products of all derivatives with each other and with the residual: (p, p), (p,) with p = (d + 2)·K.
 
         In the order: features, derivatives by width, by each column of the centre. The second is exact. The first may
@@ -138,9 +138,9 @@ class JointLikelihood(Likelihood):
         """Those of all parts, side by side."""
         return np.concatenate([part.residual(gaussians) for part in self.parts])
 
-    def linearised(self, centres: Floats, widths: Floats, residual: Floats) -> tuple[Floats, Floats]:
+    def linearise(self, centres: Floats, widths: Floats, residual: Floats) -> tuple[Floats, Floats]:
         """The sums over the parts."""
-        each = [part.linearised(centres, widths, left) for part, left in self._apart(residual)]
+        each = [part.linearise(centres, widths, left) for part, left in self._apart(residual)]
         return sum((one[0] for one in each[1:]), each[0][0]), sum((one[1] for one in each[1:]), each[0][1])
 
     def witness(self, points: Rows, residual: Floats, width: float) -> tuple[Floats, Floats]:
@@ -188,30 +188,30 @@ class SampleLikelihood(Likelihood):
         self.inner = inner
         self.axes: Floats = (features.T @ turn[:, seen]) / np.sqrt(variances[seen])  # of C/N: (n, r)
         self.shrinkage: Floats = 1.0 - 1.0 / np.sqrt(1.0 + variances[seen])
-        self.target = self._whitened(inner.target)
+        self.target = self._whiten(inner.target)
 
     def features(self, centres: Floats, widths: Floats) -> Floats:
         """(K, d), (K,) → (K, n)."""
-        return self._whitened(self.inner.features(centres, widths))
+        return self._whiten(self.inner.features(centres, widths))
 
     def slopes(self, centres: Floats, widths: Floats) -> Slopes:
         """Likewise."""
         slopes = self.inner.slopes(centres, widths)
-        return Slopes(*map(self._whitened, (slopes.features, slopes.by_width, slopes.by_centre)))
+        return Slopes(*map(self._whiten, (slopes.features, slopes.by_width, slopes.by_centre)))
 
     def residual(self, gaussians: Gaussians) -> Floats:
         """Likewise."""
-        return self._whitened(self.inner.residual(gaussians))
+        return self._whiten(self.inner.residual(gaussians))
 
     def witness(self, points: Rows, residual: Floats, width: float) -> tuple[Floats, Floats]:
         """⟨residual, S^(−1/2)·E φ⟩: the matrix is symmetric."""
-        return self.inner.witness(points, self._whitened(residual), width)
+        return self.inner.witness(points, self._whiten(residual), width)
 
     def heights(self, points: Rows, residual: Floats, width: float) -> Floats:
         """Likewise."""
-        return self.inner.heights(points, self._whitened(residual), width)
+        return self.inner.heights(points, self._whiten(residual), width)
 
-    def _whitened(self, vectors: Floats) -> Floats:
+    def _whiten(self, vectors: Floats) -> Floats:
         """S^(−1/2)·v for the last axis: (…, n) → (…, n)."""
         return np.asarray(vectors - ((vectors @ self.axes) * self.shrinkage) @ self.axes.T, dtype=np.float64)
 
@@ -267,19 +267,19 @@ class FourierLikelihood(Likelihood):
             by_centre=np.stack([turned * np.tile(column, 2) for column in self.frequencies.T]),
         )
 
-    def linearised(self, centres: Floats, widths: Floats, residual: Floats) -> tuple[Floats, Floats]:
+    def linearise(self, centres: Floats, widths: Floats, residual: Floats) -> tuple[Floats, Floats]:
         """Dot products as the sketch has them, if there is one; those with the residual by all frequencies."""
         if self.sketch is None:
-            return Likelihood.linearised(self, centres, widths, residual)
+            return Likelihood.linearise(self, centres, widths, residual)
         features, both = self.features(centres, widths), np.tile(self.squares, 2)
         cosines, sines = np.hsplit(features, 2)
         a, b = np.split(residual, 2)
         by_centre = (cosines * b - sines * a) @ self.frequencies
         agreement = [features @ residual, -widths * (features @ (both * residual)), by_centre.T.ravel()]
-        products, _ = self.sketch.linearised(centres, widths, self.sketch.target)
+        products, _ = self.sketch.linearise(centres, widths, self.sketch.target)
         return products, np.concatenate(agreement)
 
-    def sketched(self, every: int) -> "FourierLikelihood":
+    def with_sketch(self, every: int) -> "FourierLikelihood":
         """The same with a sketch of every so manieth frequency: fewer have the same dot products, but for chance."""
         some = replace(self.feature_map, frequencies=self.frequencies[::every])
         kept = self.target.reshape(2, -1)[:, ::every].ravel()
@@ -344,7 +344,7 @@ class SubspaceLikelihood(Likelihood):
 
     def features(self, centres: Floats, widths: Floats) -> Floats:
         """(K, d), (K,) → (K, F)."""
-        blocks = [self.coordinates(_blurred(centres[s], widths[s], self.points)[0]) for s in _blocks(len(centres))]
+        blocks = [self.coordinates(_blur(centres[s], widths[s], self.points)[0]) for s in _blocks(len(centres))]
         return np.concatenate(blocks) if blocks else np.empty((0, len(self.points)))
 
     def coordinates(self, values: Floats) -> Floats:
@@ -356,12 +356,12 @@ class SubspaceLikelihood(Likelihood):
 
     def residual(self, gaussians: Gaussians) -> Floats:
         """One product of W with a vector."""
-        kernel, _ = _blurred(gaussians.centres, gaussians.widths, self.points)
-        return self.target - self._turned(gaussians.weights @ kernel)
+        kernel, _ = _blur(gaussians.centres, gaussians.widths, self.points)
+        return self.target - self._turn(gaussians.weights @ kernel)
 
-    def linearised(self, centres: Floats, widths: Floats, residual: Floats) -> tuple[Floats, Floats]:
+    def linearise(self, centres: Floats, widths: Floats, residual: Floats) -> tuple[Floats, Floats]:
         """Dot products in the kernel's whole space, in closed form; those with the residual by one product of W."""
-        kernel, squares = _blurred(centres, widths, self.points)
+        kernel, squares = _blur(centres, widths, self.points)
         kernel *= self._turned_back(residual)
         heights, variances = kernel.sum(axis=1), 1.0 + widths**2
         bends = np.einsum("kf,kf->k", kernel, squares) / variances - centres.shape[1] * heights
@@ -369,7 +369,7 @@ class SubspaceLikelihood(Likelihood):
         agreement = np.concatenate([heights, widths * bends / variances, by_centre.T.ravel()])
         return overlaps(centres, widths) / self.sigma**2, agreement
 
-    def _turned(self, amounts: Floats) -> Floats:
+    def _turn(self, amounts: Floats) -> Floats:
         """W·amounts: (F,) → (F,)."""
         if not self.triangular:
             return self.basis @ amounts
@@ -383,9 +383,9 @@ class SubspaceLikelihood(Likelihood):
         turned: Floats = dtrmv(self.basis.T, coordinates, lower=0, trans=0)
         return turned
 
-    def _stacked(self, centres: Floats, widths: Floats) -> Floats:
+    def _stack(self, centres: Floats, widths: Floats) -> Floats:
         """E k at the points and its derivatives by width and by each column of the centre: (d + 2, K, F)."""
-        kernel, squares = _blurred(centres, widths, self.points)
+        kernel, squares = _blur(centres, widths, self.points)
         variances = 1.0 + widths[:, None] ** 2
         dimension = centres.shape[1]
         by_variance = kernel * (squares / variances - dimension) / (2.0 * variances)
@@ -394,7 +394,7 @@ class SubspaceLikelihood(Likelihood):
 
     def slopes(self, centres: Floats, widths: Floats) -> Slopes:
         """The kernel's derivatives, in the same coordinates."""
-        stacked = self._stacked(centres, widths)
+        stacked = self._stack(centres, widths)
         shape = stacked.shape
         turned = self.coordinates(stacked.reshape(-1, shape[2])).reshape(shape)  # one product: W is read only once
         return Slopes(features=turned[0], by_width=turned[1], by_centre=turned[2:])
@@ -404,7 +404,7 @@ class SubspaceLikelihood(Likelihood):
         amounts = self._turned_back(residual)
         heights, gradients = np.empty(len(points)), np.empty(points.shape)
         for s in block_slices(len(points), max(1, _CELLS // len(self.points))):
-            kernel, _ = _blurred(points[s], np.full(len(points[s]), width), self.points)
+            kernel, _ = _blur(points[s], np.full(len(points[s]), width), self.points)
             kernel *= amounts
             heights[s] = kernel.sum(axis=1)
             gradients[s] = (kernel @ self.points - heights[s, None] * points[s]) / (1.0 + width**2)
@@ -414,11 +414,11 @@ class SubspaceLikelihood(Likelihood):
         """In full precision: `amounts` are large where the subspace has much of itself twice: (m, d), (F,) → (m,)."""
         amounts, heights = self._turned_back(residual), np.empty(len(points))
         for s in block_slices(len(points), max(1, _CELLS // len(self.points))):
-            heights[s] = _blurred(points[s], np.full(len(points[s]), width), self.points)[0] @ amounts
+            heights[s] = _blur(points[s], np.full(len(points[s]), width), self.points)[0] @ amounts
         return heights
 
 
-def _blurred(centres: Floats, widths: Floats, points: Floats) -> tuple[Floats, Floats]:
+def _blur(centres: Floats, widths: Floats, points: Floats) -> tuple[Floats, Floats]:
     """E k(z, c + s·ξ) and ‖z − c‖²: (K, d), (K,), (F, d) → (K, F), (K, F)."""
     variances = 1.0 + widths[:, None] ** 2
     middle = points.mean(axis=0)  # from which numbers are small, wherever the columns begin
@@ -438,7 +438,7 @@ def overlaps(centres: Floats, widths: Floats) -> Floats:
     """Dot products of Gaussians' embeddings and their derivatives in the space of the Gaussian kernel: (p, p).
 
     E k(c + s·ξ, c′ + s′·ξ′) = g(v, r²) = v^(−d/2)·exp(−r²/2v) with v = 1 + s² + s′² and r = ‖c − c′‖; p and the order
-    are those of `Likelihood.linearised`.
+    are those of `Likelihood.linearise`.
     """
     count, dimension = centres.shape
     gaps = centres[:, None, :] - centres[None, :, :]  # (K, K, d)

@@ -76,12 +76,12 @@ def distinct(points: Floats, heights: Floats, scale: float, count: int) -> Float
 _LEAST = 1e-6  # weights below are none. convention: none near is worse
 
 
-def reweighted(likelihood: Likelihood, gaussians: Gaussians) -> Gaussians:
+def reweight(likelihood: Likelihood, gaussians: Gaussians) -> Gaussians:
     """The best weights for these Gaussians; those without weight are dropped."""
     features = likelihood.features(gaussians.centres, gaussians.widths)
     basis, factor = np.linalg.qr(features.T)  # distances within the span are all that weights can change
     shares = nearest_in_hull(factor, likelihood.target @ basis)
-    return gaussians.weighted(np.where(shares > _LEAST, shares, 0.0)) if shares is not None else gaussians
+    return gaussians.with_weights(np.where(shares > _LEAST, shares, 0.0)) if shares is not None else gaussians
 
 
 # --------------------
@@ -156,7 +156,7 @@ class LevenbergMarquardt:
             normal, slope = self._equations(likelihood, state, residual)
             for _ in range(_ATTEMPTS):
                 step = np.linalg.solve(normal + damping * np.diag(np.diag(normal) + 1e-6), slope)
-                moved = self._moved(state, step.astype(np.float64, copy=False))
+                moved = self._take_step(state, step.astype(np.float64, copy=False))
                 reached, left = self._misfit(likelihood, moved)
                 if reached < misfit:
                     break
@@ -188,7 +188,7 @@ class LevenbergMarquardt:
     def _equations(self, likelihood: Likelihood, state: "_State", residual: Floats) -> tuple[Floats, Floats]:
         """The normal equations of the linearised misfit: (p, p), (p,) with p = (d + 2)·K."""
         gaussians = state.gaussians
-        products, agreement = likelihood.linearised(gaussians.centres, gaussians.widths, residual)
+        products, agreement = likelihood.linearise(gaussians.centres, gaussians.widths, residual)
         weights, count = gaussians.weights, len(gaussians)
         # By the logit of a weight Σ w·f changes by w_k·(f_k − Σ w·f), by the others by w_k times their derivative.
         scales = np.concatenate([weights, weights * 0.5 * gaussians.widths, *[weights] * gaussians.centres.shape[1]])
@@ -205,7 +205,7 @@ class LevenbergMarquardt:
         slope[2 * count :] -= (pull * self.whereabouts.away(state.centres)).T.ravel()
         return normal, slope
 
-    def _moved(self, state: "_State", step: Floats) -> "_State":
+    def _take_step(self, state: "_State", step: Floats) -> "_State":
         count, dimension = state.centres.shape
         weights, variances = np.clip(step[: 2 * count].reshape(2, count), -_FACTOR, _FACTOR)
         far = step[2 * count :].reshape(dimension, count).T
@@ -314,13 +314,13 @@ class SlidingFrankWolfe(PointSolver):
                 peaks = self.missing(likelihood, found, draw, generator, width=width)
                 if len(peaks) == 0:
                     break
-                found = reweighted(likelihood, found.joined(peaks, width * self.lengthscale))
-                found = self._slid(likelihood, found, self.steps, whereabouts)
+                found = reweight(likelihood, found.join(peaks, width * self.lengthscale))
+                found = self._slide(likelihood, found, self.steps, whereabouts)
         if len(found) == 0:  # nothing stands out of the noise: one wide Gaussian says so
             found = Gaussians(
                 centres=first.mean(axis=0, keepdims=True), widths=np.array([first.std()]), weights=np.ones(1)
             )
-        return self._slid(likelihood, found, self.final_steps, whereabouts)
+        return self._slide(likelihood, found, self.final_steps, whereabouts)
 
     def missing(
         self,
@@ -356,7 +356,7 @@ class SlidingFrankWolfe(PointSolver):
         standing_out: Floats = peaks[gains > bar]
         return standing_out
 
-    def _slid(self, likelihood: Likelihood, gaussians: Gaussians, steps: int, whereabouts: Whereabouts) -> Gaussians:
+    def _slide(self, likelihood: Likelihood, gaussians: Gaussians, steps: int, whereabouts: Whereabouts) -> Gaussians:
         widest = self.lengthscale * max(1.0, 2.0 * max(self.widths))
         optimiser = LevenbergMarquardt(
             lengthscale=self.lengthscale, widest=widest, steps=steps, whereabouts=whereabouts
@@ -410,7 +410,7 @@ class Growing:
         width = _FIRST_WIDTH * self.optimiser.lengthscale
         scan = _Scan(likelihood, places, likelihood.features(places, np.full(len(places), width)))
         if len(start) == 0:
-            start = start.joined(places[[scan.alone()]], width).weighted(np.ones(1))
+            start = start.join(places[[scan.alone()]], width).with_weights(np.ones(1))
         grown = self.optimiser.fit(likelihood, start)
         most = max(1, self.parameters // (places.shape[1] + 2))
         while len(places) and len(grown.gaussians) < most:
@@ -418,7 +418,7 @@ class Growing:
             if better is None:
                 break
             grown = better
-        return self._pruned(likelihood, grown)
+        return self._prune(likelihood, grown)
 
     def begin_anew(self, likelihood: JointLikelihood, places: Floats, grown: FittedGaussians) -> FittedGaussians:
         """These Gaussians, or those that many places are pruned to where they explain more: growing may get stuck.
@@ -429,11 +429,11 @@ class Growing:
         last = likelihood.parts[-1]
         width = _FIRST_WIDTH * self.optimiser.lengthscale
         even = np.full(len(places), 1.0 / len(places))
-        hull = reweighted(last, Gaussians(centres=places, widths=np.full(len(places), width), weights=even))
-        start = _clustered(hull, _APART * self.optimiser.lengthscale)
+        hull = reweight(last, Gaussians(centres=places, widths=np.full(len(places), width), weights=even))
+        start = _cluster(hull, _APART * self.optimiser.lengthscale)
         if start.parameters > self.parameters:
             return grown
-        pruned = self._pruned(last, self.optimiser.fit(last, start)).gaussians
+        pruned = self._prune(last, self.optimiser.fit(last, start)).gaussians
         other = self.optimiser.fit(likelihood, pruned)
         more = other.gaussians.parameters - grown.gaussians.parameters
         return other if grown.misfit - other.misfit > 2.0 * more else grown
@@ -454,7 +454,7 @@ class Growing:
             if len(other.gaussians) != len(fitted.gaussians) or not reached < least - _GAIN:
                 break
             optimiser, fitted, least = closer, other, reached
-        pruned = replace(self, optimiser=optimiser)._pruned(likelihood, fitted)
+        pruned = replace(self, optimiser=optimiser)._prune(likelihood, fitted)
         return pruned.gaussians, optimiser.likeness
 
     def _penalty(self, gaussians: Gaussians) -> float:
@@ -471,8 +471,8 @@ class Growing:
                 break
             weight = float(np.clip(weights[place], 0.003, 0.3))
             typical = float(np.exp(grown.gaussians.weights @ np.log(grown.gaussians.widths)))
-            more = grown.gaussians.joined(scan.places[[place]], typical)
-            more = more.weighted(np.append(grown.gaussians.weights * (1.0 - weight), weight))
+            more = grown.gaussians.join(scan.places[[place]], typical)
+            more = more.with_weights(np.append(grown.gaussians.weights * (1.0 - weight), weight))
             tried = self.optimiser.fit(scan.likelihood, more)
             best = min(best, tried, key=lambda fitted: fitted.misfit)
             if grown.misfit - best.misfit > _CLEAR * penalty:
@@ -492,20 +492,20 @@ class Growing:
         for index in np.argsort(-promises)[:_TRIED]:
             if promises[index] < _PROMISING:
                 break
-            tried = self.optimiser.fit(likelihood, _halved(grown.gaussians, int(index), axes[index]))
+            tried = self.optimiser.fit(likelihood, _halve(grown.gaussians, int(index), axes[index]))
             best = min(best, tried, key=lambda fitted: fitted.misfit)
             if grown.misfit - best.misfit > _CLEAR * penalty:
                 break
         return best if grown.misfit - best.misfit > penalty + 2.0 * math.log(len(grown.gaussians)) else None
 
-    def _pruned(self, likelihood: Likelihood, grown: FittedGaussians) -> FittedGaussians:
+    def _prune(self, likelihood: Likelihood, grown: FittedGaussians) -> FittedGaussians:
         """Without the Gaussians whose parameters cost more than they explain."""
         quick = replace(self.optimiser, steps=_SHORT)
         while len(grown.gaussians) > 1:
             for index in np.argsort(removal_costs(likelihood, grown.gaussians))[:_REMOVED]:
                 weights = grown.gaussians.weights.copy()
                 weights[index] = 0.0
-                fewer = quick.fit(likelihood, grown.gaussians.weighted(weights))
+                fewer = quick.fit(likelihood, grown.gaussians.with_weights(weights))
                 if fewer.misfit - grown.misfit < self._penalty(grown.gaussians):
                     grown = fewer
                     break
@@ -520,7 +520,7 @@ def removal_costs(likelihood: Likelihood, gaussians: Gaussians) -> Floats:
     Near an optimum it is w²/[H⁻¹]_kk for a weight w and the matrix H of all derivatives' products (Wald's test).
     """
     count = len(gaussians)
-    products, _ = likelihood.linearised(gaussians.centres, gaussians.widths, np.zeros(len(likelihood.target)))
+    products, _ = likelihood.linearise(gaussians.centres, gaussians.widths, np.zeros(len(likelihood.target)))
     scales = np.concatenate([np.ones(count), np.tile(gaussians.weights, gaussians.centres.shape[1] + 1)])
     products *= np.outer(scales, scales)
     products[:count, :count] += products[:count, :count].max()  # the sum of weights is known
@@ -528,7 +528,7 @@ def removal_costs(likelihood: Likelihood, gaussians: Gaussians) -> Floats:
     return np.asarray(gaussians.weights**2 / np.diagonal(np.linalg.inv(products))[:count], dtype=np.float64)
 
 
-def _clustered(gaussians: Gaussians, apart: float) -> Gaussians:
+def _cluster(gaussians: Gaussians, apart: float) -> Gaussians:
     """One in the place of all that are within a distance of a heavier one, with their weight and mean."""
     heads: list[int] = []
     members = np.empty(len(gaussians), dtype=np.int64)
@@ -564,7 +564,7 @@ def splits(likelihood: Likelihood, gaussians: Gaussians) -> tuple[Floats, Floats
     return _Scan(likelihood, gaussians.centres, halves).promises(gaussians, instead=False)[0], axes
 
 
-def _halved(gaussians: Gaussians, index: int, axis: Floats) -> Gaussians:
+def _halve(gaussians: Gaussians, index: int, axis: Floats) -> Gaussians:
     """Half of a Gaussian a width ahead along an axis, half of it a width behind."""
     move = gaussians.widths[index] * axis
     centres = gaussians.centres.copy()

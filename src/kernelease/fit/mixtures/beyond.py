@@ -86,7 +86,7 @@ class Detail:
         """Whether all of its fine cells are parts of cells, given those of all columns."""
         return all(refines(fine, cells[column]) for fine, column in zip(self.fine, self.columns, strict=True))
 
-    def turned(self) -> "Detail":
+    def reverse(self) -> "Detail":
         """The same with its columns in the other order."""
         (first, second), (one, other) = self.columns, self.fine
         return Detail(
@@ -97,7 +97,7 @@ class Detail:
             block=replace(self.block, columns=(second, first), groups=(other, one)),
         )
 
-    def summed(self, cells: tuple[Integers, Integers], alone: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+    def sum_cells(self, cells: tuple[Integers, Integers], alone: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
         """Shares of pairs of cells, and the variance of each; `alone` are shares of each column's atoms.
 
         What is centred is so here, too: with the means over cells taken out, which single columns tell.
@@ -110,7 +110,7 @@ class Detail:
         held = (np.bincount(own).astype(np.float64) for own in (rows, columns))
         each = self.deviation**2 * self.block.cells / self.block.numbers  # of a number, before means are taken out
         variance: Floats = each * np.multiply.outer(*held)
-        return self.block.seen(sums), variance
+        return self.block.numbers_in(sums), variance
 
     def ratios(self, there: Floats, cells: tuple[Integers, Integers]) -> Floats:
         """How many times as often as in these shares two fine cells should go together, within their pair of `cells`.
@@ -119,7 +119,7 @@ class Detail:
         it is taken as far as James and Stein (1961) would: 1 − (d − 1)σ²/‖misfit‖² of it, or nothing. How much there is
         in all of them is left to the mixture.
         """
-        misfit = self.shares - self.block.seen(there)
+        misfit = self.shares - self.block.numbers_in(there)
         rows, columns = (within(fine, own) for fine, own in zip(self.fine, cells, strict=True))
         pair = np.add.outer(rows * (int(columns.max()) + 1), columns).ravel()
         held = np.maximum(np.bincount(pair), 1)
@@ -142,7 +142,7 @@ def in_detail(
     for one in details:
         detail = _moving_first(one, cells, beside)
         column, other = detail.columns
-        alike = _numbered([cells[column][result[column]], *result[beside[column]]])
+        alike = _number([cells[column][result[column]], *result[beside[column]]])
         if int(alike.max()) < MOST_GROUPS:
             _move(result, detail, (cells[column], cells[other]), alike, generator)
             beside[column].append(other)
@@ -156,13 +156,13 @@ def _moving_first(detail: Detail, cells: Sequence[Integers], beside: dict[int, l
         (int(fine.max()) == int(cells[column].max()), len(beside[column]))
         for column, fine in zip(detail.columns, detail.fine, strict=True)
     )
-    return detail if first <= second else detail.turned()
+    return detail if first <= second else detail.reverse()
 
 
-def _numbered(keys: Sequence[Integers]) -> Integers:
+def _number(keys: Sequence[Integers]) -> Integers:
     """Numbers of the combinations of some keys, in their order: (n,) each → (n,).
 
-    >>> _numbered([np.array([1, 0, 1, 1]), np.array([0, 5, 2, 0])]).tolist()
+    >>> _number([np.array([1, 0, 1, 1]), np.array([0, 5, 2, 0])]).tolist()
     [1, 0, 2, 1]
     """
     numbers = np.zeros_like(keys[0])
@@ -187,10 +187,10 @@ def _move(
     ratios = detail.ratios(counts.reshape(shape) / rows.shape[1], cells)
     order = np.argsort(alike, kind="stable")
     for some in np.split(order, np.flatnonzero(np.diff(alike[order])) + 1):
-        rows[column, some] = _exchanged(rows[column, some], fine, theirs[some], ratios, generator)
+        rows[column, some] = _exchange(rows[column, some], fine, theirs[some], ratios, generator)
 
 
-def _exchanged(
+def _exchange(
     values: Integers, fine: Integers, theirs: Integers, ratios: Floats, generator: np.random.Generator
 ) -> Integers:
     """The same atoms, (n,), in another order: beside `theirs`, (n,), in proportion to the ratios."""
@@ -199,7 +199,7 @@ def _exchanged(
     if len(atoms) < 2 or len(others) < 2:
         return values
     numbers, members = held[atoms], beside[others]
-    table = _balanced(ratios[np.ix_(fine[atoms], others)], numbers, members)
+    table = _balance(ratios[np.ix_(fine[atoms], others)], numbers, members)
     dealt = whole(table.T / members[:, None], members, numbers, generator)
     owners = np.repeat(np.arange(len(others)), members)
     shuffled = np.repeat(np.tile(atoms, len(others)), dealt.ravel())[np.argsort(owners + generator.random(len(owners)))]
@@ -208,7 +208,7 @@ def _exchanged(
     return result
 
 
-def _balanced(ratios: Floats, rows: Integers, columns: Integers) -> Floats:
+def _balance(ratios: Floats, rows: Integers, columns: Integers) -> Floats:
     """The table nearest to the ratios, by Kullback and Leibler, with these sums: iterative proportional fitting."""
     table = ratios * np.outer(rows, columns)
     for _ in range(_DETAIL_TURNS):
@@ -272,8 +272,8 @@ class Unheld:
         inside = self._inside(cells)
         there = np.zeros(self.block.grid)
         np.add.at(there, inside, expected)
-        ratios = self._wanted(there) / np.maximum(there, _TINY)
-        return raked(expected * ratios[inside], expected)
+        ratios = self._wanted_counts(there) / np.maximum(there, _TINY)
+        return rake(expected * ratios[inside], expected)
 
     def misfit(self, rows: Integers) -> Misfit:
         """How far rows of atoms, (columns, n), are from the block, whose counts they hold to within a row at best."""
@@ -290,9 +290,9 @@ class Unheld:
 
     def _off(self, there: Floats) -> Floats:
         """Noisy counts less these."""
-        return self.values - self.block.seen(there)
+        return self.values - self.block.numbers_in(there)
 
-    def _wanted(self, there: Floats) -> Floats:
+    def _wanted_counts(self, there: Floats) -> Floats:
         """Counts that are nearer to the noisy ones, by 1 − 1/χ² of what they are off (James and Stein 1961)."""
         off = self._off(there * self.rows / there.sum())
         explained = self.block.numbers / float(np.sum(off**2 / self.variances))
@@ -301,7 +301,7 @@ class Unheld:
         return wanted
 
 
-def moved(
+def move_values(
     rows: Integers, columns: Sequence[int], groups: Sequence[Integers], wanted: Floats, generator: np.random.Generator
 ) -> Integers:
     """The same rows, (columns, n), with values of the first of two columns moved between some, to the wanted counts.
@@ -324,7 +324,7 @@ def moved(
     return result
 
 
-def raked(table: Floats, like: Floats) -> Floats:
+def rake(table: Floats, like: Floats) -> Floats:
     """The table nearest to this one, by Kullback and Leibler, with single columns as the other has them."""
     for _ in range(_UNHELD_TURNS):
         for axis in range(table.ndim):
@@ -359,7 +359,7 @@ class Leaves:
     groups: Integers
     inside: Floats
 
-    def drawn(self, rows: Integers, generator: np.random.Generator) -> Integers:
+    def draw(self, rows: Integers, generator: np.random.Generator) -> Integers:
         """An atom for each row's group, (n,) → (n,): in each group in numbers as its shares say, to within a row."""
         order = np.argsort(rows + generator.random(len(rows)))
         group = rows[order]

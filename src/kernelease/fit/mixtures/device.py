@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, final
 import numpy as np
 
 from kernelease.arrays import Floats, Integers
-from kernelease.cuda import cupy, program, translated
+from kernelease.cuda import cupy, program, translate_failures
 from kernelease.errors import ParameterError
 from kernelease.fit.mixtures.misfit import (
     LEAST,
@@ -51,21 +51,21 @@ class _Rows:
     @classmethod
     def of(cls, term: Term, width: int) -> "_Rows":
         if isinstance(term, Singles):
-            return cls._placed(np.full((MOST_COLUMNS - 1, 1), width - 1), term.place, width, term, term.trust)
+            return cls._fill(np.full((MOST_COLUMNS - 1, 1), width - 1), term.place, width, term, term.trust)
         if isinstance(term, Pairs):
             members = np.full((MOST_COLUMNS - 1, len(term.target)), width - 1)
             members[0], members[1] = term.cells, width - 1 if term.cell is None else term.cell
-            return cls._placed(members, term.cells, width, term, term.trust)
+            return cls._fill(members, term.cells, width, term, term.trust)
         if isinstance(term, Set):
             members = np.full((MOST_COLUMNS - 1, len(term.target)), width - 1)
             grid = np.meshgrid(*(np.arange(p.start, p.stop) for p in term.places[:-1]), indexing="ij")
             for axis, cells_of in enumerate(grid):
                 members[axis] = cells_of.ravel()
-            return cls._placed(members, term.places[-1], width, term, term.trust)
+            return cls._fill(members, term.places[-1], width, term, term.trust)
         raise ParameterError(f"{type(term).__name__}: this part of a fit has no program for a GPU: leave `device` out.")
 
     @classmethod
-    def _placed(cls, members: Integers, last: slice | Integers, width: int, term: Any, trust: Any) -> "_Rows":
+    def _fill(cls, members: Integers, last: slice | Integers, width: int, term: Any, trust: Any) -> "_Rows":
         shape = members.shape[1], width
         placed = [np.zeros(shape, dtype=np.float32) for _ in range(3)]
         for array, values in zip(placed, (term.target, term.precision, trust), strict=True):
@@ -189,7 +189,7 @@ class DeviceDescent:
         self._state = xp.asarray(np.array([schedule.first, schedule.plan[0, 0], 0.0, 0.0], dtype=np.float32))
         self._held = [[Held.of(trust, objective) for trust in trusts] for trusts in objective.trusts]
         counted = [term for term in apart(objective.terms) if not isinstance(term, Correlations)]
-        self._correlations = [_placed(one) for one in objective.terms if isinstance(one, Correlations)]
+        self._correlations = [_to_gpu(one) for one in objective.terms if isinstance(one, Correlations)]
         kinds = [[term for term in counted if term.centred is kind] for kind in (False, True)][:parts]
         batches = [(kind, few) for kind, terms in enumerate(kinds) for few in _batches(terms)]
         self._counts = [DeviceBlocks(few, width) for _, few in batches]
@@ -201,7 +201,7 @@ class DeviceDescent:
     def run(self, progress: Progress) -> tuple[Single, Single, float]:
         """All steps; the logits come back, (C, M) and (M,), and the χ² that they have."""
         xp = cupy()
-        with translated():
+        with translate_failures():
             for step in range(self._schedule.steps):
                 self._step()
                 progress.step()
@@ -257,7 +257,7 @@ class DeviceDescent:
         """As `Objective.lean`, from the misfits of the last step."""
         sums = [np.cumsum(counts.sums(self._lasts), axis=0, dtype=np.float64) for counts in self._counts]
         for block, parts in zip(self._objective.blocks, self._held, strict=True):
-            squared = sum(self._squared(held, sums) for held in parts)
+            squared = sum(self._part_chi_squared(held, sums) for held in parts)
             factor = leaning(squared / block.block.numbers, block.block.numbers)
             for held in parts if factor > 1.0 else ():
                 place, rows = self._place(held)
@@ -270,14 +270,14 @@ class DeviceDescent:
                 return place, slice(start + held.rows.start, start + held.rows.stop)
         raise KeyError(held)
 
-    def _squared(self, held: Held, sums: list[Floats]) -> float:
+    def _part_chi_squared(self, held: Held, sums: list[Floats]) -> float:
         """χ² of a block's part, from sums over the rows before each."""
         place, rows = self._place(held)
         column = sums[place][:, self._group[held.last.start, held.last.stop]]
         return float(column[rows.stop - 1] - (column[rows.start - 1] if rows.start else 0.0))
 
 
-def _placed(one: Correlations) -> Correlations:
+def _to_gpu(one: Correlations) -> Correlations:
     """The same with its arrays on the GPU."""
     place = cupy().asarray
     return dataclasses.replace(

@@ -14,8 +14,8 @@ from scipy.special import xlogy
 
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
-from kernelease.fit.mixtures.beyond import in_detail, moved
-from kernelease.fit.mixtures.maps import information, parted
+from kernelease.fit.mixtures.beyond import in_detail, move_values
+from kernelease.fit.mixtures.maps import information, separate
 from kernelease.fit.mixtures.misfit import Single
 from kernelease.measured.blocks import refines
 
@@ -60,7 +60,7 @@ def affordable_sweeps(count: int, columns: int, groups: Sequence[Group] = ()) ->
     return min(MOST_SWEEPS, WORK // max(1, 2 * count * pairs))
 
 
-def swapped(
+def swap_rows(
     rows: Integers, components: Integers, mixture: "Mixture", generator: np.random.Generator, *, sweeps: int
 ) -> Integers:
     """The same rows, (columns, n), after sweeps of swaps: with any other row, or within components (n,).
@@ -72,14 +72,14 @@ def swapped(
     if sweeps == 0 or columns < 2:
         return rows
     told_apart = mixture.cells or tuple(np.arange(p.shape[1]) for p in mixture.columns)
-    cells = _watched(mixture, told_apart, count)
+    cells = _cells_to_watch(mixture, told_apart, count)
     anywhere = all(map(refines, cells, told_apart)) and len(mixture.sets) * count <= MOST_PLACES
     result, among = rows.copy(), np.zeros_like(components) if anywhere else components
     pairs = _Pairs.of(rows, mixture, cells, anywhere=anywhere)
     tables: list[_Pairs | _Sets] = [pairs]
     if anywhere and mixture.sets:
         tables.append(_Sets.of(rows, mixture))
-    tied = pairs.tied() if anywhere else []
+    tied = pairs.tied_groups() if anywhere else []
     single = [(column,) for column in range(columns)]
     if tied:
         for _ in range(max(sweeps, affordable_sweeps(count, columns, tied))):
@@ -122,7 +122,7 @@ def _sweep(
     each swap is judged as if a part of those beside it had been made.
     """
     parts, before = [each.beside(group) for each in tables], rows[list(group)]
-    excess, own = _Excess.joined(parts), before.copy()
+    excess, own = _Excess.join(parts), before.copy()
     ahead = np.float32(_TAKEN * partners.batch) * np.concatenate([each.drift(group) for each in tables])
     judge, starts = _Judge.of(excess, ahead), np.cumsum([0, *(part.excess.size for part in parts)])
     for first, second in partners.parts(max(1, sum(each.count(group) for each in tables))):
@@ -204,7 +204,7 @@ class _Excess:
         return cls(excess=counts - expected, weight=weight)
 
     @classmethod
-    def joined(cls, parts: Sequence["_Excess"]) -> "_Excess":
+    def join(cls, parts: Sequence["_Excess"]) -> "_Excess":
         """A copy of all tables, flat, one after the other."""
         return cls(
             excess=np.concatenate([part.excess.ravel() for part in parts]),
@@ -262,7 +262,7 @@ class _Pairs:
     def of(cls, rows: Integers, mixture: "Mixture", cells: Sequence[Integers], *, anywhere: bool) -> "_Pairs":
         ends = np.cumsum([int(own.max()) + 1 for own in cells])
         starts = np.concatenate([[0], ends[:-1]])
-        q = np.concatenate([mixture.grouped(i, own) for i, own in enumerate(cells)], axis=1).astype(np.float32)
+        q = np.concatenate([mixture.group_shares(i, own) for i, own in enumerate(cells)], axis=1).astype(np.float32)
         weights = mixture.weights.astype(np.float32)
         expected = rows.shape[1] * ((q * weights[:, None]).T @ q)
         table = np.stack([starts[i] + cells[i][column] for i, column in enumerate(rows)], axis=1)
@@ -276,14 +276,14 @@ class _Pairs:
         for apart in mixture.apart:
             if apart.seen_in(cells):
                 one, other = (places[column] for column in apart.columns)
-                expected[one, other] = apart.expected(expected[one, other].astype(np.float64), cells)
+                expected[one, other] = apart.expected_counts(expected[one, other].astype(np.float64), cells)
                 expected[other, one] = expected[one, other].T
         excess = _Excess.of(_pair_counts(table, places), expected)
         table = table.astype(np.min_scalar_type(int(ends[-1])))
         drifts = _drifts(expected / rows.shape[1], weights @ q, places) if anywhere else np.zeros_like(expected)
         return cls(cells=tuple(cells), places=places, table=table, excess=excess, drifts=drifts, expected=expected)
 
-    def tied(self) -> list[Group]:
+    def tied_groups(self) -> list[Group]:
         """Groups of columns of which each tells another more than half of what it could: those of two or more."""
         alone = [self.expected[place].sum(axis=1) for place in self.places]
         entropies = np.array([information(own[:, None] * np.eye(len(own))) for own in alone])
@@ -459,7 +459,7 @@ def _drifts(joint: Single, alone: Single, places: tuple[slice, ...]) -> Single:
     return change
 
 
-def _watched(mixture: "Mixture", told_apart: Sequence[Integers], count: int) -> list[Integers]:
+def _cells_to_watch(mixture: "Mixture", told_apart: Sequence[Integers], count: int) -> list[Integers]:
     """Each column's atoms where they are few, else the cells that the mixture tells apart, else as many as can be.
 
     Few are as many as leave a row for each pair of two columns' atoms: where there are fewer rows, all that swaps could
@@ -497,18 +497,18 @@ def draw_rows(mixture: "Mixture", count: int, generator: np.random.Generator, *,
     components = np.repeat(np.arange(len(members)), members)
     rows = member_rows(mixture.columns, members, generator)
     sweeps = affordable_sweeps(max(count, whole or 0), len(rows))
-    rows = swapped(rows, components, mixture, generator, sweeps=sweeps)
+    rows = swap_rows(rows, components, mixture, generator, sweeps=sweeps)
     rows = _with_unheld(rows, mixture, generator)
     if mixture.details:
         rows = in_detail(rows, mixture.details, mixture.cells, generator)
     for mover in mixture.movers:
-        rows = mover.moved(rows, generator)
-    rows = parted(rows, mixture.apart, generator)
+        rows = mover.move(rows, generator)
+    rows = separate(rows, mixture.apart, generator)
     for part in mixture.told:
-        rows = part.applied(rows, generator)
+        rows = part.apply(rows, generator)
     for column, leaves in enumerate(mixture.leaves):
         if leaves is not None:
-            rows[column] = leaves.drawn(rows[column], generator)
+            rows[column] = leaves.draw(rows[column], generator)
     return rows[:, generator.permutation(count)]
 
 
@@ -574,9 +574,9 @@ def _with_unheld(rows: Integers, mixture: "Mixture", generator: np.random.Genera
     for pair in mixture.unheld_pairs:
         wanted = pair.toward(rows.shape[1] * mixture.joint(pair.columns, pair.groups), pair.groups)
         if pair.columns[0] not in placed:
-            rows = moved(rows, pair.columns, pair.groups, wanted, generator)
+            rows = move_values(rows, pair.columns, pair.groups, wanted, generator)
         elif pair.columns[1] not in placed:
-            rows = moved(rows, pair.columns[::-1], pair.groups[::-1], wanted.T, generator)
+            rows = move_values(rows, pair.columns[::-1], pair.groups[::-1], wanted.T, generator)
         placed.update(pair.columns)
     return rows
 
@@ -589,7 +589,7 @@ _LEAST_SHARE = 1e-12  # limit: of a component's shares: none is 0
 _SHARPENING, _MARGIN_TURNS = 2, 30  # convention: after which a hundredth is left, and margins are as they were
 
 
-def sharpened(mixture: "Mixture") -> "Mixture":
+def sharpen(mixture: "Mixture") -> "Mixture":
     """The mixture with next to no rows whose values are never together; single columns stay as they are.
 
     A component has some of every value. Each value becomes rarer by the part of the component's rows, in another
@@ -601,7 +601,7 @@ def sharpened(mixture: "Mixture") -> "Mixture":
     if not apart:
         return mixture
     never = [(pair.columns, pair.never_in(cells).astype(np.float64)) for pair in apart]
-    start = [mixture.grouped(column, own) for column, own in enumerate(cells)]
+    start = [mixture.group_shares(column, own) for column, own in enumerate(cells)]
     q = list(start)
     for _ in range(_SHARPENING):
         left = [np.ones_like(own) for own in q]
@@ -609,15 +609,14 @@ def sharpened(mixture: "Mixture") -> "Mixture":
             left[one] *= 1.0 - q[other] @ which.T
             left[other] *= 1.0 - q[one] @ which
         q = [
-            own if (rest == 1.0).all() else _thinned(own, rest, mixture.weights)
-            for own, rest in zip(q, left, strict=True)
+            own if (rest == 1.0).all() else _thin(own, rest, mixture.weights) for own, rest in zip(q, left, strict=True)
         ]
     changed = zip(mixture.columns, q, start, cells, strict=True)
     columns = [p * (now / np.maximum(before, _LEAST_SHARE))[:, own] for p, now, before, own in changed]
     return dataclasses.replace(mixture, columns=tuple(p / p.sum(axis=1, keepdims=True) for p in columns))
 
 
-def _thinned(q: Floats, left: Floats, weights: Floats) -> Floats:
+def _thin(q: Floats, left: Floats, weights: Floats) -> Floats:
     """Components' shares of a column's cells, (M, cells), times what is left of each, with the same sums over all."""
     margin, result = weights @ q, q * np.maximum(left, _LEAST_SHARE)
     for _ in range(_MARGIN_TURNS):

@@ -20,7 +20,7 @@ import scipy
 from numpy.typing import NDArray
 
 from kernelease.arrays import Floats, Integers
-from kernelease.fit.mixtures.beyond import raked
+from kernelease.fit.mixtures.beyond import rake
 from kernelease.fit.mixtures.one_way import CHANCE, OneWay, one_ways
 from kernelease.measured.blocks import NoisyBlock, NoisyBlocks, complete_each, refines, within
 from kernelease.measured.offsets import levels_of
@@ -70,7 +70,7 @@ class Pair:
     own: float = 0.0  # the noise of counts of a column's atoms
 
     @property
-    def turned(self) -> "Pair":
+    def reverse(self) -> "Pair":
         """The same pair, the other way round."""
         (one, other), (first, second), (alone, beside) = self.columns, self.groups, self.alone
         return dataclasses.replace(
@@ -185,7 +185,7 @@ class Pair:
         return rows - on <= OFF * rows + doubt and max(0.0, rows - on) + doubt < varies / 2.0
 
     @property
-    def merged(self) -> float:
+    def merged_share(self) -> float:
         """The share of rows in cells of several values, of the column that has more of them."""
         shares = [
             float(own[np.bincount(groups) > 1].sum()) / self.rows
@@ -200,12 +200,12 @@ class Pair:
         doubt = DOUBT * self.sigma
         return np.asarray((np.maximum(self.counts, 0.0) + doubt <= NEVER * expected) & (self.counts <= doubt))
 
-    def expected(self, counts: Floats, cells: Sequence[Integers]) -> Floats:
+    def expected_counts(self, counts: Floats, cells: Sequence[Integers]) -> Floats:
         """Expected counts of pairs of finer cells, those of all columns being `cells`; 0 for values never together.
 
         Single columns stay as they are.
         """
-        return raked(np.where(self.never_in(cells), 0.0, counts), counts)
+        return rake(np.where(self.never_in(cells), 0.0, counts), counts)
 
     def seen_in(self, cells: Sequence[Integers]) -> bool:
         """Whether cells of all columns are fine enough to tell what is never together."""
@@ -224,9 +224,9 @@ class Pair:
     def part(self, rows: Integers, generator: np.random.Generator) -> Integers:
         """The same rows, where those that are wrong have another value of the second column, as the counts have it."""
         wrong = self.wrong(rows)
-        return self._given(rows, wrong, generator) if wrong.size else rows
+        return self._draw_others(rows, wrong, generator) if wrong.size else rows
 
-    def _given(self, rows: Integers, wrong: Integers, generator: np.random.Generator) -> Integers:
+    def _draw_others(self, rows: Integers, wrong: Integers, generator: np.random.Generator) -> Integers:
         """Another value of the second column for some rows, of those that their first one may have."""
         first, second = self.columns
         inside = np.bincount(rows[second], minlength=len(self.groups[1])).astype(np.float64)
@@ -305,7 +305,7 @@ class Compounds:
         """
         result = np.stack([own[rows[origin]] for origin, own in zip(self.origins, self.atoms, strict=True)])
         for column in self.loose:
-            result[column] = _loosened(result[column], alone[column], generator)
+            result[column] = _loosen(result[column], alone[column], generator)
         return result
 
     def pair(self, pair: Pair) -> Pair:
@@ -328,13 +328,13 @@ class Compounds:
         groups = tuple(own[self.atoms[column]] for column, own in zip(one.block.columns, one.block.groups, strict=True))
         return dataclasses.replace(one, block=dataclasses.replace(one.block, columns=columns, groups=groups))
 
-    def told(self, column: int) -> bool:
+    def is_told(self, column: int) -> bool:
         """Whether a column is read off another."""
         return self.own[self.origins[column]] != column
 
     def on_map(self, column: int) -> bool:
         """Whether all rows of a column are read off another."""
-        return self.told(column) and column not in self.loose
+        return self.is_told(column) and column not in self.loose
 
     def one_ways(self, columns: Sequence[OneWay]) -> tuple[OneWay, ...]:
         """Each of the fewer columns on its own; its distribution is by all that was measured of those read off it."""
@@ -342,7 +342,7 @@ class Compounds:
 
     def _one_way(self, place: int, columns: Sequence[OneWay]) -> OneWay:
         first = columns[self.own[place]]
-        shares, distribution = (_dealt(own, self.atoms[self.own[place]]) for own in (first.shares, first.distribution))
+        shares, distribution = (_deal(own, self.atoms[self.own[place]]) for own in (first.shares, first.distribution))
         for column in (one for one, origin in enumerate(self.origins) if origin == place and self.on_map(one)):
             cells, own = self.atoms[column], columns[column]
             members, held = np.bincount(cells), np.bincount(cells, distribution)
@@ -353,13 +353,13 @@ class Compounds:
 
 def _disagree(first: OneWay, told: OneWay, atoms: Integers, onto: Integers) -> bool:
     """Whether a column's own counts are not those that it has if all of its rows are on the map, beyond chance."""
-    sums = np.bincount(onto, _dealt(first.shares, atoms))
+    sums = np.bincount(onto, _deal(first.shares, atoms))
     noise = np.sqrt(np.bincount(onto) * first.variance + told.variance)
     most = CHANCE + math.sqrt(2.0 * math.log(len(sums)))
     return bool((np.abs(told.shares - sums) > most * noise).any())
 
 
-def _loosened(values: Integers, shares: Floats, generator: np.random.Generator) -> Integers:
+def _loosen(values: Integers, shares: Floats, generator: np.random.Generator) -> Integers:
     """The same atoms of a column, (n,), of which as few as can be are others, so that each has its share."""
     wanted = np.floor(np.cumsum(shares / shares.sum()) * len(values) + generator.random()).astype(np.int64)
     wanted[-1] = len(values)
@@ -372,7 +372,7 @@ def _loosened(values: Integers, shares: Floats, generator: np.random.Generator) 
     return result
 
 
-def _dealt(shares: Floats, atoms: Integers) -> Floats:
+def _deal(shares: Floats, atoms: Integers) -> Floats:
     """Shares of atoms, where some stand for several: the first of these has nearly all. (atoms,) → (more,)."""
     first = np.unique(atoms, return_index=True)[1]
     parts = np.full(len(atoms), 1e-3)
@@ -409,7 +409,7 @@ class PartMap:
         onto = np.where(held >= HEAVY * math.hypot(pair.sigma, pair.own), counts.argmax(axis=1), -1)
         return cls(columns=pair.columns, cells=pair.groups[1], onto=onto[pair.groups[0]], rest=rest)
 
-    def applied(self, rows: Integers, generator: np.random.Generator) -> Integers:
+    def apply(self, rows: Integers, generator: np.random.Generator) -> Integers:
         """Rows, (columns, n), on the map: what is off it becomes a value that other rows have in the cell it tells."""
         first, second = self.columns
         own, told = self.cells[rows[second]], self.onto[rows[first]]
@@ -437,9 +437,9 @@ class Maps:
     maps: tuple[Pair, ...]
     parted: tuple[Pair, ...]
 
-    def applied(self, rows: Integers, generator: np.random.Generator) -> Integers:
+    def apply(self, rows: Integers, generator: np.random.Generator) -> Integers:
         """Rows, (columns, n), that keep to them: columns that are told are read off those that tell."""
-        result = parted(rows, self.parted, generator)
+        result = separate(rows, self.parted, generator)
         for pair in self.maps:
             first, second = pair.columns
             result = result.copy()
@@ -447,7 +447,7 @@ class Maps:
         return result
 
 
-def parted(rows: Integers, pairs: Sequence[Pair], generator: np.random.Generator) -> Integers:
+def separate(rows: Integers, pairs: Sequence[Pair], generator: np.random.Generator) -> Integers:
     """Rows, (columns, n), without values that are never together.
 
     Rows that have some exchange one of them with another row, if both together have fewer then: every column keeps what
@@ -455,7 +455,7 @@ def parted(rows: Integers, pairs: Sequence[Pair], generator: np.random.Generator
     """
     result, looked_at = rows.copy() if pairs else rows, np.arange(rows.shape[1])
     onto: dict[int, list[Pair]] = {}
-    for one in itertools.chain.from_iterable((pair, pair.turned) for pair in pairs):
+    for one in itertools.chain.from_iterable((pair, pair.reverse) for pair in pairs):
         onto.setdefault(one.columns[1], []).append(one)
     for _ in range(EXCHANGES):
         wrong: dict[int, list[Integers]] = {}
@@ -500,13 +500,11 @@ def _exchange(
 def maps_of(noisy: NoisyBlocks) -> Maps:
     """What the pairs that were measured say. Columns whose atoms are leaves in groups are left out."""
     pairs = _pairs(noisy)
-    found = [(off, one) for pair in pairs for one in (pair, pair.turned) if (off := one.off_map()) is not None]
-    maps = _ordered(
-        [one for _, one in sorted(found, key=lambda each: (-len(each[1].counts), each[0], each[1].columns))]
-    )
+    found = [(off, one) for pair in pairs for one in (pair, pair.reverse) if (off := one.off_map()) is not None]
+    maps = _order([one for _, one in sorted(found, key=lambda each: (-len(each[1].counts), each[0], each[1].columns))])
     read_off = {pair.columns[1] for pair in maps}
     apart = tuple(
-        pair if pair.counts.shape[0] >= pair.counts.shape[1] else pair.turned
+        pair if pair.counts.shape[0] >= pair.counts.shape[1] else pair.reverse
         for pair in pairs
         if not read_off & set(pair.columns) and pair.never.any()
     )
@@ -519,13 +517,13 @@ def compounds_of(noisy: NoisyBlocks) -> tuple[Compounds, tuple[Pair, ...], tuple
     compounds = Compounds.of(noisy.sizes, maps_of(noisy).maps, columns)
     left = [compounds.pair(pair) for pair in pairs if not compounds.together(pair.columns)]
     apart = [pair for pair in left if pair.never.any()]
-    both = [one for pair in pairs for one in (pair, pair.turned) if not compounds.together(pair.columns)]
-    told = [compounds.pair(one) for one in both if not compounds.told(one.columns[1])]
+    both = [one for pair in pairs for one in (pair, pair.reverse) if not compounds.together(pair.columns)]
+    told = [compounds.pair(one) for one in both if not compounds.is_told(one.columns[1])]
     parts = [part for part in map(PartMap.of, sorted(told, key=lambda one: -len(one.counts))) if part is not None]
     return (
         compounds,
-        tuple(pair if pair.counts.shape[0] >= pair.counts.shape[1] else pair.turned for pair in apart),
-        _ordered(parts),
+        tuple(pair if pair.counts.shape[0] >= pair.counts.shape[1] else pair.reverse for pair in apart),
+        _order(parts),
     )
 
 
@@ -560,8 +558,8 @@ def closer_look(noisy: NoisyBlocks) -> CloserLook | None:
                 found.append((sizes, CloserLook(columns=pair.columns, sigma=None)))
         elif not all(ordered[column] for column in pair.columns):
             sigma = _telling(pair, columns, noisy.rows)
-            untold = pair.merged > UNEXPLAINED or pair.sigma > sigma
-            if untold and pair.may_be_map() and pair.turned.may_be_map():
+            untold = pair.merged_share > UNEXPLAINED or pair.sigma > sigma
+            if untold and pair.may_be_map() and pair.reverse.may_be_map():
                 found.append((sizes, CloserLook(columns=pair.columns, sigma=sigma)))
     return max(found, key=lambda each: (math.prod(each[0]), each[1].columns), default=(None, None))[1]
 
@@ -627,7 +625,7 @@ def _pair(
     return Pair(columns=(first, second), groups=groups, counts=counts, alone=alone, sigma=one.sigma, own=own)
 
 
-def _ordered(found: Sequence[_Map]) -> tuple[_Map, ...]:
+def _order(found: Sequence[_Map]) -> tuple[_Map, ...]:
     """Maps of which each column is told by one other at most, and none by itself: those that tell come first."""
     told: dict[int, int] = {}
     chosen: dict[int, _Map] = {}

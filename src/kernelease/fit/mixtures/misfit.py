@@ -233,7 +233,7 @@ class Image(Term):
         """What is asked of the block's numbers is asked of the joint cells, and of each column's by the chain rule."""
         parts = [q[place] for place in self.places]
         joint = multiplied_out(parts)
-        misfit = self.block.seen((joint @ w).reshape(self.block.grid).astype(np.float64)) - self.target
+        misfit = self.block.numbers_in((joint @ w).reshape(self.block.grid).astype(np.float64)) - self.target
         pull = self.block.spread(np.float32(self.precision) * self.trust * misfit).astype(np.float32).reshape(-1, 1)
         height += pull[:, 0] @ joint
         for place, part in zip(self.places, _onto_each(np.broadcast_to(pull, joint.shape), parts), strict=True):
@@ -368,11 +368,11 @@ def _each_told(
     tables = complete_each(blocks, [[rows * own for own in each] for each in alone], rows)
     for names, own, each, table, noise in zip(columns, groups, alone, tables, noises, strict=True):
         known = [axis for axis, column in enumerate(names) if column in ranks]
-        scores = {axis: _grouped(ranks[names[axis]], shares[names[axis]], own[axis]) for axis in known}
+        scores = {axis: _group_means(ranks[names[axis]], shares[names[axis]], own[axis]) for axis in known}
         telling = [axis for axis in known if float(each[axis] @ scores[axis] ** 2) > LEAST]  # not: known, or NULL
         for pair in itertools.combinations(telling, 2):
             first, second = sorted(names[axis] for axis in pair)
-            value, precision = _told(table / rows, each, scores, pair, noise)
+            value, precision = _rank_correlation(table / rows, each, scores, pair, noise)
             yield (first, second), np.array([precision * value, precision])
 
 
@@ -390,13 +390,13 @@ def _ranks(shares: Floats, rising: Integers) -> Floats:
     return ranks
 
 
-def _grouped(ranks: Floats, shares: Floats, groups: Integers) -> Floats:
+def _group_means(ranks: Floats, shares: Floats, groups: Integers) -> Floats:
     """The mean rank of each group of cells."""
     means: Floats = np.bincount(groups, shares * ranks) / np.maximum(np.bincount(groups, shares), LEAST)
     return means
 
 
-def _told(
+def _rank_correlation(
     counts: Floats, alone: Sequence[Floats], scores: Mapping[int, Floats], axes: tuple[int, int], noise: float
 ) -> tuple[float, float]:
     """What a table of shares, each with such noise, says of the rank correlation of two of its axes; the precision.
@@ -495,7 +495,7 @@ class Stack(Term):
         return chi_squared
 
 
-def stacked(terms: Sequence[Term], width: int) -> list[Term]:
+def stack_sets(terms: Sequence[Term], width: int) -> list[Term]:
     """The same terms, with small sets of three columns or more, whose counts were measured, in stacks of like shape."""
     alike: dict[tuple[int, ...], list[Set]] = {}
     for one in terms:

@@ -27,7 +27,7 @@ from kernelease.fit.mixtures.objective import Objective, Told, softmax_weights
 from kernelease.fit.mixtures.one_way import CHANCE, OneWay, one_ways
 from kernelease.fit.solver import Outcome
 from kernelease.kinds import Kind
-from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks, RowMover, complete_each, refined, within
+from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks, RowMover, complete_each, refine, within
 from kernelease.measured.offsets import Levels, in_groups, levels_of
 from kernelease.progress import SILENT, Progress
 from kernelease.seeds import PublicSeed
@@ -88,25 +88,25 @@ class Schedule:
         """How far a step goes."""
         return self.rate * min(1.0, 3.0 * (1.0 - step / self.steps))
 
-    def settled(self, step: int) -> bool:
+    def has_settled(self, step: int) -> bool:
         """Whether the penalty may fall."""
         return step > SETTLING * self.steps
 
     def leans(self, step: int) -> bool:
         """Whether single blocks are looked at after this step, if χ² is near its goal."""
-        return self.settled(step) and step % LEANING == 0
+        return self.has_settled(step) and step % LEANING == 0
 
     def next_penalty(self, kappa: float, chi_squared: float, step: int) -> float:
         """κ after a step that found this χ² per number."""
         error = min(MOST_CHANGE, max(-MOST_CHANGE, self.goal - chi_squared))
-        if not (self.settled(step) or error > 0.0):
+        if not (self.has_settled(step) or error > 0.0):
             return kappa
         return min(self.most, max(self.least, kappa * math.exp(GAIN * error)))
 
     @property
     def plan(self) -> Single:
         """For a GPU, of each step and one more: Adam's whole rate, whether the penalty may fall, and the goal."""
-        rows = [(self.rate_at(s) * correction(s + 1), float(self.settled(s)), self.goal) for s in range(self.steps)]
+        rows = [(self.rate_at(s) * correction(s + 1), float(self.has_settled(s)), self.goal) for s in range(self.steps)]
         return np.array([*rows, rows[-1]], dtype=np.float32)
 
 
@@ -134,7 +134,7 @@ class _Link:
     shares: Floats  # (groups of one, groups of the other), positive
     groups: tuple[Integers, Integers]  # of each column's cells
 
-    def turned(self) -> "_Link":
+    def reverse(self) -> "_Link":
         return _Link(strength=self.strength, shares=self.shares.T, groups=self.groups[::-1])
 
 
@@ -159,7 +159,7 @@ def _links(noisy: NoisyBlocks, prior: Sequence[Floats], cells: Sequence[Integers
     for block, link in zip(several, _each_link(several, noisy.rows, prior, cells), strict=True):
         first, second = block.block.columns[:2]
         if (first, second) not in links or links[first, second].strength < link.strength:
-            links[first, second], links[second, first] = link, link.turned()
+            links[first, second], links[second, first] = link, link.reverse()
     return links
 
 
@@ -211,7 +211,7 @@ def _rows(
         known = [pair for pair in links if pair[0] in rows and pair[1] not in rows and links[pair].strength > 0.0]
         if known:
             parent, column = max(known, key=lambda pair: links[pair].strength)
-            rows[column] = _given(links[parent, column], rows[parent], prior[column], generator)
+            rows[column] = _draw_cells(links[parent, column], rows[parent], prior[column], generator)
         else:  # a column that depends on none so far: the one that most others depend on
             left = [column for column in range(len(prior)) if column not in rows]
             column = max(left, key=lambda one: sum(max(0.0, links[p].strength) for p in links if p[0] == one))
@@ -219,7 +219,7 @@ def _rows(
     return [rows[column] for column in range(len(prior))]
 
 
-def _given(link: _Link, parent: Integers, prior: Floats, generator: np.random.Generator) -> Integers:
+def _draw_cells(link: _Link, parent: Integers, prior: Floats, generator: np.random.Generator) -> Integers:
     """A cell of a column for each cell of its parent: its group by the block, the cell in it as the column has it."""
     groups = link.groups[1]
     inside = prior / np.maximum(np.bincount(groups, prior)[groups], 1e-300)
@@ -257,7 +257,7 @@ _NEVER = 0.02  # convention: how often two cells go together at least, over what
 
 def ties_of(mixture: "Mixture", cells: Sequence[Integers], places: Sequence[slice]) -> Single | None:
     """log P_ij/p_i p_j of the pairs of a forest, by a mixture in `cells`: (C, C); None where no pair is close."""
-    parts = [mixture.grouped(column, own) for column, own in enumerate(cells)]
+    parts = [mixture.group_shares(column, own) for column, own in enumerate(cells)]
     weighted = [part * mixture.weights[:, None] for part in parts]
     tables = {(i, j): weighted[i].T @ parts[j] for i, j in itertools.combinations(range(len(parts)), 2)}
     told = {pair: information(table) for pair, table in tables.items()}
@@ -335,13 +335,13 @@ class Mixture:
         """The distribution of one column: (atoms,)."""
         return self.weights @ self.columns[column]
 
-    def grouped(self, column: int, cells: Integers) -> Floats:
+    def group_shares(self, column: int, cells: Integers) -> Floats:
         """Each component's distribution over groups of a column's atoms: (M, cells)."""
         return self.columns[column] @ np.eye(int(cells.max()) + 1)[cells]
 
     def joint(self, columns: Sequence[int], groups: Sequence[Integers]) -> Floats:
         """The joint distribution of groups of some columns' atoms: an axis for each column."""
-        *first, last = map(self.grouped, columns, groups)
+        *first, last = map(self.group_shares, columns, groups)
         joint = self.weights[:, None]
         for part in first:
             joint = (joint[:, :, None] * part[:, None, :]).reshape(len(joint), -1)
@@ -373,7 +373,7 @@ class _Task:
         columns = one_ways(fitted)
         told: tuple[Told, ...] = ()
         if compounds is not None and compounds.any:  # then there are no leaves
-            told = _told(fitted, columns, compounds)
+            told = _told_columns(fitted, columns, compounds)
             columns, levels = compounds.one_ways(columns), (None,) * len(compounds.own)
             fine, blocks = compounds.blocks(fine), compounds.blocks(fitted.blocks)
             ordered = tuple(fitted.ordered[column] for column in compounds.own) if fitted.ordered else ()
@@ -397,14 +397,14 @@ def _movers(noisy: NoisyBlocks, levels: Levels, compounds: Compounds | None) -> 
             yield from () if mover is None else (mover,)
 
 
-def _told(noisy: NoisyBlocks, columns: Sequence[OneWay], compounds: Compounds) -> tuple[Told, ...]:
+def _told_columns(noisy: NoisyBlocks, columns: Sequence[OneWay], compounds: Compounds) -> tuple[Told, ...]:
     """Columns that are read off others, on their own, in the cells that blocks of several columns tell apart."""
     several = [block.block for block in noisy.blocks if len(block.block.columns) > 1]
     found = []
     for column in filter(compounds.on_map, range(len(columns))):
         groups = [block.groups[block.columns.index(column)] for block in several if column in block.columns]
         if groups:
-            cells, own = refined(groups), columns[column]
+            cells, own = refine(groups), columns[column]
             found.append(
                 Told(
                     column=compounds.origins[column],
@@ -632,7 +632,7 @@ def _ends(estimate: Linearised, noise: float) -> tuple[float, float]:
     return estimate.value - reach, estimate.value + reach
 
 
-def kept(mixture: Mixture, bounds: Sequence[Bounds], compounds: Compounds | None = None) -> Mixture:
+def keep_within(mixture: Mixture, bounds: Sequence[Bounds], compounds: Compounds | None = None) -> Mixture:
     """The mixture with every column within its bounds, where that can be; the mean alone, where both can't.
 
     Of `compounds` several columns may be read off one: they are met in turn.
@@ -648,7 +648,7 @@ def kept(mixture: Mixture, bounds: Sequence[Bounds], compounds: Compounds | None
     shared = len({one.column for one in inner}) < len(inner)
     for _ in range(_BOUND_TURNS if shared else 1):
         for one in inner:
-            columns[one.column] = _kept(columns[one.column], mixture.weights, one)
+            columns[one.column] = _keep_within(columns[one.column], mixture.weights, one)
     return dataclasses.replace(mixture, columns=tuple(columns))
 
 
@@ -657,11 +657,11 @@ def loose_shares(noisy: NoisyBlocks, bounds: Sequence[Bounds], compounds: Compou
     columns, one = one_ways(noisy) if compounds.loose else (), np.ones(1)
     found = {column: columns[column].distribution for column in compounds.loose}
     for own in (own for own in bounds if own.column in found):
-        found[own.column] = _kept(found[own.column][None], one, own)[0]
+        found[own.column] = _keep_within(found[own.column][None], one, own)[0]
     return found
 
 
-def _kept(shares: Floats, weights: Floats, bounds: Bounds) -> Floats:
+def _keep_within(shares: Floats, weights: Floats, bounds: Bounds) -> Floats:
     """Shares of atoms, (M, atoms), within bounds; or as they were."""
     known = ~np.isnan(bounds.numbers)
     tilt = _Tilt(shares=shares[:, known], weights=weights, numbers=bounds.numbers[known], within=bounds.within[known])

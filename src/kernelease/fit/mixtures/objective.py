@@ -20,10 +20,10 @@ from kernelease.fit.mixtures.misfit import (
     Term,
     correlations,
     multiplied_out,
-    stacked,
+    stack_sets,
 )
 from kernelease.fit.mixtures.one_way import CHANCE, OneWay, conditional, one_ways
-from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks, finest, refined, within
+from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks, finest, refine, within
 
 # --------------------
 # Coarser cells: a block may count a column in wider cells than the mixture has for it.
@@ -187,9 +187,9 @@ class Objective:
         atoms of others, and were measured on their own.
         """
         columns = one_ways(noisy) if columns is None else columns
-        several = _followed(noisy)
+        several = _fitted_blocks(noisy)
         given = [_groupings(several, told, column, size) for column, size in enumerate(noisy.sizes)]
-        cells = tuple([refined(groups) for groups in given])
+        cells = tuple([refine(groups) for groups in given])
         places = _places([int(group.max()) + 1 for group in cells])
         groupings = Groupings.of(several, cells, places, told)
         layout = _Layout(
@@ -211,8 +211,8 @@ class Objective:
         blocks += [known for known, _ in finer]
         terms = (
             layout.singles(),
-            *map(layout.told, told),
-            *stacked([*joint, *(term for _, term in finer)], groupings.width),
+            *map(layout.told_term, told),
+            *stack_sets([*joint, *(term for _, term in finer)], groupings.width),
             *layout.correlations(several, shares, ordered),
         )
         prior = np.concatenate(shares)
@@ -303,7 +303,7 @@ class Objective:
             _joint(wide, w, places) if matrix is None else matrix[places].astype(np.float64)
             for places, matrix in zip(self.held, matrices, strict=True)
         ]
-        seen = [self.blocks[at].block.seen(models[at].reshape(self.blocks[at].block.grid)) for at in self.images]
+        seen = [self.blocks[at].block.numbers_in(models[at].reshape(self.blocks[at].block.grid)) for at in self.images]
         for at, model in zip(self.images, seen, strict=True):
             models[at] = model
         result = []
@@ -474,14 +474,14 @@ def _joint(wide: Single, w: Single, places: Sequence[slice]) -> Floats:
     return ((joint * w) @ last.T).astype(np.float64)
 
 
-def _followed(noisy: NoisyBlocks) -> list[NoisyBlock]:
+def _fitted_blocks(noisy: NoisyBlocks) -> list[NoisyBlock]:
     """The blocks that a mixture is fitted to: those of several columns, and those of one that tell no cells apart."""
     return [block for block in noisy.blocks if block.block.columns and not block.block.alone]
 
 
 def signal_of(noisy: NoisyBlocks) -> float:
     """Rows over the noise of a count of several columns, in the finest cells of each; 0 where there is none."""
-    several = _followed(noisy)
+    several = _fitted_blocks(noisy)
     levels = [several[place].sigma for place in finest([block.block for block in several])]
     levels += [block.sigma for block in several if not block.block.covers(block.block.columns)]
     return noisy.rows / float(np.median(levels)) if levels else 0.0
@@ -530,7 +530,7 @@ class _Layout:
             trust=self._singles_trust,
         )
 
-    def told(self, one: Told) -> Singles:
+    def told_term(self, one: Told) -> Singles:
         """A column that is read off another, on its own."""
         return Singles(
             place=self.groupings.place(one.column, one.cells),
@@ -553,7 +553,7 @@ class _Layout:
         if hub is not None and split:  # where sets are in coarser cells than pairs, none is a part of such a matrix
             terms += [self._matrix(split, hub, cell) for cell in range(int(self.cells[hub].max()) + 1)]
         taken = [id(block) for block in [*(pairs if len(pairs) > len(self.cells) else []), *split]]
-        return terms + [self._set(block) for block in blocks if id(block) not in taken]
+        return terms + [self._set_term(block) for block in blocks if id(block) not in taken]
 
     def correlations(
         self, blocks: Sequence[NoisyBlock], shares: Sequence[Floats], ordered: Sequence[int]
@@ -632,10 +632,10 @@ class _Layout:
         same = [one for one in blocks if set(one.block.columns) == set(detail.columns) and self._whole(one, (0, 1))]
         if not same:
             return
-        detail = detail if detail.columns[0] < detail.columns[1] else detail.turned()
+        detail = detail if detail.columns[0] < detail.columns[1] else detail.reverse()
         one, other = detail.columns
         here = _among(runs, self.places[one]), _among(runs, self.places[other])
-        shares, variance = self._summed(detail)
+        shares, variance = self._sum_cells(detail)
         precision[here] += 1.0 / variance
         target[here] += (shares - target[here]) / (variance * precision[here])
         tables = (
@@ -652,11 +652,11 @@ class _Layout:
         for one in self.details:
             if frozenset(one.columns) not in self.added:
                 widths = [int(self.cells[column].max()) for column in one.columns]
-                yield self._finer(one if widths[0] <= widths[1] else one.turned())
+                yield self._finer(one if widths[0] <= widths[1] else one.reverse())
 
     def _finer(self, detail: Detail) -> tuple[Known, Set]:
         """A detail whose second column has more cells."""
-        shares, variance = self._summed(detail)
+        shares, variance = self._sum_cells(detail)
         groups = tuple(self.cells[column] for column in detail.columns)
         block = replace(detail.block, columns=detail.columns, groups=groups)
         known = Known(block=block, values=self.noisy.rows * shares, variances=self.noisy.rows**2 * variance)
@@ -668,13 +668,13 @@ class _Layout:
             off=tuple(block.off_products(size) or 0.0 for size in block.grid),
         )
 
-    def _summed(self, detail: Detail) -> tuple[Floats, Floats]:
+    def _sum_cells(self, detail: Detail) -> tuple[Floats, Floats]:
         """What a detail says of the cells of its columns, and the variance of each."""
         one, other = detail.columns
         alone = self.columns[one].shares, self.columns[other].shares
-        return detail.summed((self.cells[one], self.cells[other]), alone)
+        return detail.sum_cells((self.cells[one], self.cells[other]), alone)
 
-    def _set(self, block: NoisyBlock) -> Term:
+    def _set_term(self, block: NoisyBlock) -> Term:
         trusted = np.array(self.trust[id(block)], dtype=np.float32)
         self.trusts.setdefault(id(block), []).append(trusted)
         places = tuple(map(self.groupings.place, block.block.columns, block.block.groups))
@@ -701,7 +701,7 @@ def trust(blocks: Sequence[NoisyBlock], columns: Sequence[OneWay], rows: float) 
     S is taken `CHANCE` of its standard deviations lower: of many small blocks some are far from independence by chance.
     """
     products = [_product(block, columns) for block in blocks]
-    seen = [block.block.seen(rows * product) for block, product in zip(blocks, products, strict=True)]
+    seen = [block.block.numbers_in(rows * product) for block, product in zip(blocks, products, strict=True)]
     squares = [float(np.sum((block.values - own) ** 2)) for block, own in zip(blocks, seen, strict=True)]
     sigmas, numbers = [block.sigma for block in blocks], [block.block.numbers for block in blocks]
     return [_trust(*one, rows) for one in zip(squares, sigmas, numbers, strict=True)]

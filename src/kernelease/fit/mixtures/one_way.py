@@ -53,7 +53,7 @@ class Belief:
 _COARSE, _FINE = Belief(flat=0.6, empty=0.1, free=0.2), Belief(flat=0.9, empty=0.0, free=0.1)
 
 
-def denoised(counts: Floats, total: float, sigma: Sigma, points: Flags | None = None) -> Floats:
+def denoise(counts: Floats, total: float, sigma: Sigma, points: Flags | None = None) -> Floats:
     """Counts of atoms in order, (atoms,), none negative, that add up to `total`: spikes stay, the rest is smooth.
 
     `points` are atoms that are spikes by what is known of them.
@@ -84,12 +84,12 @@ def _smooth(counts: Floats, spikes: Flags, total: float, sigma: Sigma) -> Floats
     stride = max(1, length // SHIFTS) | 1  # odd, so that shifts differ at every scale
     shifts = np.unique(np.arange(min(SHIFTS, length)) * stride % length)
     turned = (np.arange(length) - shifts[:, None]) % length  # each shift is a row
-    split = _split(padded[turned], present[turned], np.zeros(turned.shape, dtype=bool), total, sigma)
+    split = _split_trees(padded[turned], present[turned], np.zeros(turned.shape, dtype=bool), total, sigma)
     mean: Floats = np.take_along_axis(split, (np.arange(len(counts)) + shifts[:, None]) % length, axis=1).mean(axis=0)
     return mean
 
 
-def _split(counts: Floats, present: Floats, rough: Flags, total: float, sigma: Sigma, atoms: int = 1) -> Floats:
+def _split_trees(counts: Floats, present: Floats, rough: Flags, total: float, sigma: Sigma, atoms: int = 1) -> Floats:
     """One pass up dyadic trees, (trees, places), and down again, for stretches of `atoms` places each.
 
     `present` is how many real atoms a place stands for, `rough` whether something in it is known not to be flat.
@@ -102,12 +102,12 @@ def _split(counts: Floats, present: Floats, rough: Flags, total: float, sigma: S
     spread = sigma(atoms) * np.sqrt(width_left * width_right / width)
     below = rough[:, ::2] | rough[:, 1::2]
     significant = np.abs(detail) > SIGNIFICANT * spread
-    held = _split(left + right, width_left + width_right, below | significant, total, sigma, 2 * atoms)
+    held = _split_trees(left + right, width_left + width_right, below | significant, total, sigma, 2 * atoms)
     over, under = held * width_right / width, held * width_left / width  # where the right, the left half is empty
     believed = (spread > 0.0) & (held > NOTHING * spread)
     prior = _COARSE if atoms >= LONG else _FINE
     moved = np.zeros_like(detail)
-    moved[believed] = _expected(
+    moved[believed] = _expected_detail(
         detail[believed], over[believed], under[believed], spread[believed], below[believed], prior
     )
     halves = np.empty_like(counts)
@@ -115,7 +115,9 @@ def _split(counts: Floats, present: Floats, rough: Flags, total: float, sigma: S
     return halves
 
 
-def _expected(detail: Floats, over: Floats, under: Floats, spread: Floats, rough: Flags, prior: Belief) -> Floats:
+def _expected_detail(
+    detail: Floats, over: Floats, under: Floats, spread: Floats, rough: Flags, prior: Belief
+) -> Floats:
     """E[what the left half has above its fair part | noisy detail], between −under and over: (stretches,)."""
     detail = np.clip(detail, -under - 4.0 * spread, over + 4.0 * spread)
     low, high = (-under - detail) / spread, (over - detail) / spread
@@ -165,7 +167,7 @@ class OneWay:
 def one_ways(noisy: NoisyBlocks) -> tuple[OneWay, ...]:
     """Every column, from all single-column blocks that were measured of it."""
     ordered = noisy.ordered or (0,) * len(noisy.sizes)
-    return tuple(map(_one_way, itertools.repeat(noisy), range(len(noisy.sizes)), ordered, _measured(noisy)))
+    return tuple(map(_one_way, itertools.repeat(noisy), range(len(noisy.sizes)), ordered, _counts_by_column(noisy)))
 
 
 def distributions_of(noisy: NoisyBlocks) -> list[Floats]:
@@ -173,7 +175,7 @@ def distributions_of(noisy: NoisyBlocks) -> list[Floats]:
     return [one.distribution for one in one_ways(noisy)]
 
 
-def _measured(noisy: NoisyBlocks) -> list[list[MeanCounts]]:
+def _counts_by_column(noisy: NoisyBlocks) -> list[list[MeanCounts]]:
     """Of each column: its counts in cells of one kind after the other, the finest, which are its atoms, first."""
     alone: list[dict[bytes, list[NoisyBlock]]] = [{} for _ in noisy.sizes]
     single = [block for block in noisy.blocks if block.block.alone]
@@ -189,7 +191,7 @@ def _one_way(noisy: NoisyBlocks, column: int, ordered: int, measured: Sequence[M
     counts, variance = finest.counts, finest.variance
     per_atom = [(1, variance)]  # the variance of a sum over the number of its atoms, from so many atoms on
     for coarse in others:
-        counts, (atoms, reduced) = _reconciled(counts, variance, coarse)
+        counts, (atoms, reduced) = _reconcile(counts, variance, coarse)
         per_atom.append((atoms, reduced))
     share_variance, sigma = variance / noisy.rows**2, math.sqrt(variance)
     widths = _widths(noisy, column, ordered)
@@ -201,17 +203,17 @@ def _one_way(noisy: NoisyBlocks, column: int, ordered: int, measured: Sequence[M
         special = np.maximum(special, 0.0)
         held = max(0.0, noisy.rows - float(special.sum()))
         points = _points(spans) if laid else None
-        split = denoised(numbers, held, lambda atoms: math.sqrt([v for n, v in per_atom if n <= atoms][-1]), points)
-        split = trimmed(split, numbers, sigma, spans) if laid else split
+        split = denoise(numbers, held, lambda atoms: math.sqrt([v for n, v in per_atom if n <= atoms][-1]), points)
+        split = trim(split, numbers, sigma, spans) if laid else split
         fitted = np.concatenate([split, special]) / noisy.rows
     else:
         shares = np.concatenate([numbers, special]) / noisy.rows
-        fitted = shrunk(Simplex().project(shares), shares, share_variance)
+        fitted = shrink(Simplex().project(shares), shares, share_variance)
         if laid and len(numbers) > 1:
-            fitted[: len(numbers)] = trimmed(fitted[: len(numbers)], numbers, sigma, spans)
+            fitted[: len(numbers)] = trim(fitted[: len(numbers)], numbers, sigma, spans)
     fitted = np.concatenate([fitted[runs] * widths / spans[runs], fitted[len(spans) :]])
     positive = np.maximum(fitted, np.where((fitted == 0.0) & laid, NEXT_TO_NOTHING, LEAST))
-    distribution = tilted(positive / positive.sum(), share_variance, noisy, column)
+    distribution = tilt(positive / positive.sum(), share_variance, noisy, column)
     return OneWay(shares=counts / noisy.rows, variance=share_variance, distribution=distribution)
 
 
@@ -245,7 +247,7 @@ def _points(widths: Floats) -> Flags:
     return points
 
 
-def trimmed(fitted: Floats, counts: Floats, sigma: float, widths: Floats) -> Floats:
+def trim(fitted: Floats, counts: Floats, sigma: float, widths: Floats) -> Floats:
     """Fitted counts of the atoms of a laid number, with tails in place of the rows at either end that noise explains.
 
     What the fit has there is the positive half of noise. As atoms widen toward the ends, it would move all means. What
@@ -254,7 +256,7 @@ def trimmed(fitted: Floats, counts: Floats, sigma: float, widths: Floats) -> Flo
     (`_tail`). All are (atoms,), and `widths` how many values an atom has.
 
     >>> counts = np.array([2.0, 90.0, 19.0, 8.0, -3.0, 5.0])
-    >>> trimmed(np.maximum(counts, 0.0), counts, 3.0, np.ones(6)).round(1).tolist()
+    >>> trim(np.maximum(counts, 0.0), counts, 3.0, np.ones(6)).round(1).tolist()
     [4.5, 87.8, 18.5, 7.8, 4.1, 1.3]
     """
     sides = slice(None), slice(None, None, -1)
@@ -308,7 +310,7 @@ def _first_kept(counts: Floats, sigma: float) -> int:
     return first - int(np.argmin(np.append(sums[::-1], False)))
 
 
-def _reconciled(counts: Floats, variance: float, coarse: MeanCounts) -> tuple[Floats, tuple[int, float]]:
+def _reconcile(counts: Floats, variance: float, coarse: MeanCounts) -> tuple[Floats, tuple[int, float]]:
     """Fine counts moved, equally within each coarse cell, to the best estimate of that cell: least squares.
 
     With them, how many atoms a coarse cell has at most and the variance that its sum then has, over that number.
@@ -322,7 +324,7 @@ def _reconciled(counts: Floats, variance: float, coarse: MeanCounts) -> tuple[Fl
     return moved, (most, 1.0 / (1.0 / variance + most / coarse.variance))
 
 
-def shrunk(fitted: Floats, shares: Floats, variance: float) -> Floats:
+def shrink(fitted: Floats, shares: Floats, variance: float) -> Floats:
     """λ·fitted + (1 − λ)·uniform with the λ of least estimated risk: 1 where noise is small, 0 where it rules.
 
     A projection on the simplex has its support less 1 as degrees of freedom, so that Stein's unbiased estimate of
@@ -330,7 +332,7 @@ def shrunk(fitted: Floats, shares: Floats, variance: float) -> Floats:
     distribution is farther from uniform than 1 − 1/n (squared), λ is no larger than would be right for such a one.
 
     >>> shares = np.array([0.7, 0.2, 0.1])
-    >>> [shrunk(shares, shares, variance).round(2).tolist() for variance in (1e-6, 0.02, 1.0)]
+    >>> [shrink(shares, shares, variance).round(2).tolist() for variance in (1e-6, 0.02, 1.0)]
     [[0.7, 0.2, 0.1], [0.63, 0.23, 0.15], [0.33, 0.33, 0.33]]
     """
     uniform = 1.0 / len(fitted)
@@ -343,7 +345,7 @@ def shrunk(fitted: Floats, shares: Floats, variance: float) -> Floats:
     return blend
 
 
-def tilted(distribution: Floats, variance: float, noisy: NoisyBlocks, column: int) -> Floats:
+def tilt(distribution: Floats, variance: float, noisy: NoisyBlocks, column: int) -> Floats:
     """The distribution with the atoms of each cell moved toward the cell's own measured mean, as far as it can be seen.
 
     Where in its cell a row lies on average, between −1 and 1, was measured with noise. What the distribution says of it
@@ -359,13 +361,15 @@ def tilted(distribution: Floats, variance: float, noisy: NoisyBlocks, column: in
             held = noisy.rows * float(distribution[atoms].sum())
             if len(atoms) > 1 and held > 0.0:
                 shares = result[atoms] / result[atoms].sum()
-                inside = _moved(shares, float(total) / held, moment.sigma / held, noisy.rows**2 * variance / held**2)
+                inside = _move_shares(
+                    shares, float(total) / held, moment.sigma / held, noisy.rows**2 * variance / held**2
+                )
                 result[atoms] = inside * (held / noisy.rows)
     whole: Floats = result / result.sum()
     return whole
 
 
-def _moved(shares: Floats, measured: float, error: float, variance: float) -> Floats:
+def _move_shares(shares: Floats, measured: float, error: float, variance: float) -> Floats:
     """Shares of the atoms of a cell in order, (atoms,), moved toward a mean place that was measured with an error.
 
     `variance` is of each share. What chance explains of the way is left alone.

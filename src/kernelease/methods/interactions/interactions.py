@@ -29,7 +29,7 @@ from kernelease.methods.interactions import (
     texture,
 )
 from kernelease.methods.interactions.notices import release_notices
-from kernelease.methods.interactions.pairs import MOST_CLASSES, Pairing, blocks_of, seen, with_share
+from kernelease.methods.interactions.pairs import MOST_CLASSES, Pairing, blocks_of, pair_noise, with_share
 from kernelease.methods.interactions.rounds import (
     CHOSEN,
     FITTING,
@@ -52,7 +52,7 @@ from kernelease.methods.interactions.singles import (
     atoms_seen,
     centres,
     first_look,
-    grouped,
+    group_values,
     leaves,
     noise_scale,
     number_of_rows,
@@ -116,25 +116,25 @@ class Interactions(Method):
         if domain.schema is None:
             raise ParameterError("Interactions: needs declared columns. Give a schema, or another method.")
         self._target(domain.schema.columns)
-        self.promised(domain.schema.columns)
+        self.needed_sets(domain.schema.columns)
         pair_blocks.check_width(domain.schema.columns)
 
     def reserve(self, columns: Sequence[Column]) -> Reserve:
         """The most noisy numbers of each round, whatever the counts turn out to be."""
         looks, atoms = texture.most_look_numbers(columns), sum(leaves(columns))
-        columns = grouped(texture.most_atoms(columns))
+        columns = group_values(texture.most_atoms(columns))
         sizes = [column.size for column in columns]
         return Reserve(
             singles=4 * (sum(sizes) + atoms),
-            pairs=pair_blocks.most_pair_numbers(sizes, self._split(columns)),
+            pairs=pair_blocks.most_pair_numbers(sizes, self._split_column(columns)),
             triples=set_blocks.most_set_numbers(sizes, self.triples),
             moments=moments.most_moment_numbers(columns) + moments.most_spread_numbers(columns),
             details=details.most_detail_numbers(sizes) + most_closer_numbers(sizes),
             looks=looks,
-            promised=set_blocks.most_promised_numbers(sizes, self.promised(columns)),
+            promised=set_blocks.most_promised_numbers(sizes, self.needed_sets(columns)),
         )
 
-    def promised(self, columns: Sequence[Column]) -> tuple[tuple[int, ...], ...]:
+    def needed_sets(self, columns: Sequence[Column]) -> tuple[tuple[int, ...], ...]:
         """The sets of columns that the analyses need together, by their places; none that is part of another."""
         names = [column.name for column in columns]
         sets: dict[frozenset[int], None] = {}
@@ -194,13 +194,13 @@ class Interactions(Method):
             budget,
             noise,
             ordered,
-            aside=moments.share(columns) + set_blocks.promised_share(self.promised(columns)),
+            aside=moments.share(columns) + set_blocks.promised_share(self.needed_sets(columns)),
             kept=kept,
             levels=declared_levels(columns),
             looks=looks,
             laid=laid,
         )
-        columns = grouped(columns)
+        columns = group_values(columns)
         if rounds.rows is None:
             rounds.count([number_of_rows(SIZE)])
         shares = self.shares(columns, budget.privacy, budget.total, rounds.noisy.rows, kept)
@@ -215,7 +215,7 @@ class Interactions(Method):
         if spread is not None:
             rounds.keep(-spread.share)
             rounds.weigh([spread])
-        return rounds.measured
+        return rounds.noisy_blocks
 
     def _measure_singles(
         self, rounds: Rounds, columns: Sequence[Column], share: float, noise: Noise, *, interactions: bool
@@ -245,7 +245,7 @@ class Interactions(Method):
 
     def _measure_promised(self, rounds: Rounds, columns: Sequence[Column], noise: Noise) -> None:
         """The sets of columns that were promised, with what was set aside for them."""
-        sets = self.promised(columns)
+        sets = self.needed_sets(columns)
         if not sets:
             return
         share, noisy = set_blocks.promised_share(sets), rounds.noisy
@@ -374,9 +374,9 @@ class Interactions(Method):
         forest = rounds.choose(blocks, expected, handicaps, count=picks, share=shares.choice, forest=True)
         sets = [block.columns for block in forest]
         if most == len(sets):
-            rounds.count(pairing.chosen(sets, cells, rounds.left), stage=1)
+            rounds.count(pairing.chosen_blocks(sets, cells, rounds.left), stage=1)
             return None
-        rounds.count(pairing.chosen(sets, cells, shares.forest), stage=1)
+        rounds.count(pairing.chosen_blocks(sets, cells, shares.forest), stage=1)
         mixture = self._fit_roughly(rounds, seed, progress)
         progress.stage(CHOSEN)
         if mixture is None:
@@ -384,11 +384,11 @@ class Interactions(Method):
             return None
         self._measure_closer(rounds, noise)
         spread = self._keep_spread(rounds, columns, mixture, noise)
-        more = selection.suggested(mixture, cells, forest, most - len(sets), self._target(columns))
+        more = selection.suggest(mixture, cells, forest, most - len(sets), self._target(columns))
         if more:
             part = len(more) / (most - len(sets))
             share = rounds.left * (part if part < NEARLY_ALL else 1.0)
-            rounds.count(pairing.chosen(more, cells, share), stage=1)
+            rounds.count(pairing.chosen_blocks(more, cells, share), stage=1)
         if len(more) < NEARLY_ALL * (most - len(sets)):
             self._measure_again(rounds, columns, rounds.left, noise)
         return spread
@@ -445,7 +445,7 @@ class Interactions(Method):
         privacy is pure, since in L1 a row moves an interaction farther than a count; nor where noise is so small that
         all pairs are counted per class of a target.
         """
-        columns = grouped(columns)
+        columns = group_values(columns)
         if kept:
             whole = self.shares(columns, privacy, total, rows)
             return whole.beside(kept / (1.0 - self._aside(columns)))  # of what the shares are parts of
@@ -453,7 +453,7 @@ class Interactions(Method):
             return self._shares(columns, privacy, total, rows, interactions=False)
         shares = self._shares(columns, privacy, total, rows, interactions=True)
         pairs = len(columns) * (len(columns) - 1) // 2
-        if self._split(columns) is None or shares.most is not None or pairs == 0:
+        if self._split_column(columns) is None or shares.most is not None or pairs == 0:
             return shares
         faint = count_noise(privacy, total)(shares.pairs / pairs) > FAINT_PER_CLASS * rows
         return shares if faint else self._shares(columns, privacy, total, rows, interactions=False)
@@ -466,7 +466,7 @@ class Interactions(Method):
             len(columns),
             rows / (noise(1.0) * atoms),
             known_rows=privacy.relation is Neighbours.REPLACE_ONE,
-            target=self._split(columns) is not None and not interactions,
+            target=self._split_column(columns) is not None and not interactions,
             interactions=interactions,
             triples=self.triples,
         )
@@ -474,7 +474,7 @@ class Interactions(Method):
         if len(columns) == 1:
             return shares.beside(aside)
         pairs, together = len(columns) * (len(columns) - 1) // 2, 1.0 - shares.size - shares.singles
-        faint = seen(columns, shares, noise)
+        faint = pair_noise(columns, shares, noise)
         most, forest = selection.affordable(pairs, together, rows, faint), len(columns) - 1
         all_of_them = most < 2 * forest and faint(together / pairs) <= selection.FAINT_IF_ALL * rows
         if most < pairs and not all_of_them:
@@ -485,12 +485,12 @@ class Interactions(Method):
             )
             told = few == selection.STRONGEST and selection.tells(pairs, rows, noise, alone, cells)
             needed = together * few / max(most, 1)  # of which a pair's count has a noise of `FAINT` of all rows
-            shares = shares.chosen(most) if most >= forest else shares.strongest(few if told else 0, needed)
+            shares = shares.with_choice(most) if most >= forest else shares.strongest(few if told else 0, needed)
         return shares.beside(aside)
 
     def _aside(self, columns: Sequence[Column]) -> float:
         """The share of the budget for looks, moments and promised sets."""
-        return moments.share(columns) + texture.share(columns) + set_blocks.promised_share(self.promised(columns))
+        return moments.share(columns) + texture.share(columns) + set_blocks.promised_share(self.needed_sets(columns))
 
     def pairing(self, columns: Sequence[Column], shares: Shares, noise: Noise) -> "functools.partial[Pairing]":
         """How pairs are measured, once the distributions of single columns and the number of rows are known."""
@@ -500,10 +500,10 @@ class Interactions(Method):
             shares=shares,
             noise=noise,
             target=self._target(columns),
-            split=self._split(columns) is not None,
+            split=self._split_column(columns) is not None,
         )
 
-    def _split(self, columns: Sequence[Column]) -> int | None:
+    def _split_column(self, columns: Sequence[Column]) -> int | None:
         """The target, where it has so few classes that every pair can be counted per class of it."""
         target = self._target(columns)
         return target if target is not None and columns[target].size <= MOST_CLASSES else None

@@ -32,9 +32,9 @@ def planned_notices(
     schema: Schema, privacy: Privacy, rows: float, method: "Interactions", *, pairs: int, floor: float
 ) -> tuple[str, ...]:
     """Before a release: of so many `pairs` that will be measured, and a `floor` of noise of one column, as a share."""
-    told = [_hidden(schema, privacy, rows, method, floor)] if ANSWERED * floor > MOST_HIDDEN else []
+    told = [_hidden_notice(schema, privacy, rows, method, floor)] if ANSWERED * floor > MOST_HIDDEN else []
     if pairs == 0 and len(schema) > 1:
-        told.append(_unrelated(schema, privacy, rows, method, "will be"))
+        told.append(_unrelated_notice(schema, privacy, rows, method, "will be"))
     if 0 < pairs < len(schema) - 1:
         told.append(_few_related(schema, privacy, rows, pairs, "will be"))
     return *told, *_free_texts(schema)
@@ -49,12 +49,12 @@ def release_notices(
     alone = _best_alone(measured)
     pairs = len({noisy.block.columns for noisy in measured.blocks if len(noisy.block.columns) > 1})
     floor = float(np.median([noisy.deviation for noisy in alone.values()])) / measured.rows if alone else 0.0
-    told = [_hidden(schema, privacy, measured.rows, method, floor)] if ANSWERED * floor > MOST_HIDDEN else []
+    told = [_hidden_notice(schema, privacy, measured.rows, method, floor)] if ANSWERED * floor > MOST_HIDDEN else []
     if pairs == 0 and len(schema) > 1:
-        told.append(_unrelated(schema, privacy, measured.rows, method, "was"))
+        told.append(_unrelated_notice(schema, privacy, measured.rows, method, "was"))
     if 0 < pairs < len(schema) - 1:
         told.append(_few_related(schema, privacy, measured.rows, pairs, "were"))
-    return *told, *_free_texts(schema), *_lost(schema, alone, measured.rows)
+    return *told, *_free_texts(schema), *_lost_columns(schema, alone, measured.rows)
 
 
 def _what(schema: Schema, privacy: Privacy, rows: float) -> str:
@@ -63,7 +63,7 @@ def _what(schema: Schema, privacy: Privacy, rows: float) -> str:
     return f"with {rows:,.0f} {one}s and {columns}, epsilon = {privacy.epsilon:.3g}"
 
 
-def _unrelated(schema: Schema, privacy: Privacy, rows: float, method: "Interactions", verb: str) -> str:
+def _unrelated_notice(schema: Schema, privacy: Privacy, rows: float, method: "Interactions", verb: str) -> str:
     """The notice that only single columns were measured, and how few of them, or which ε, would show pairs."""
     free = replace(method, target=None)
     several = _most_related(schema.columns, privacy, rows, free)
@@ -107,7 +107,7 @@ def _most_related(columns: Sequence[Column], privacy: Privacy, rows: float, meth
     return low
 
 
-def _hidden(schema: Schema, privacy: Privacy, rows: float, method: "Interactions", floor: float) -> str:
+def _hidden_notice(schema: Schema, privacy: Privacy, rows: float, method: "Interactions", floor: float) -> str:
     """The notice that noise hides most shares of even one column, and which ε would show them."""
 
     def precision(epsilon: float) -> float:
@@ -147,7 +147,7 @@ def _best_alone(measured: NoisyBlocks) -> dict[int, NoisyBlock]:
     return alone
 
 
-def _lost(schema: Schema, alone: dict[int, NoisyBlock], rows: float) -> Iterator[str]:
+def _lost_columns(schema: Schema, alone: dict[int, NoisyBlock], rows: float) -> Iterator[str]:
     """Columns of which nearly all cells are `other` or NULL, by noisy counts."""
     for place, noisy in alone.items():
         column = schema.columns[place]

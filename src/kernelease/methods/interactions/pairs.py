@@ -11,7 +11,7 @@ import numpy as np
 
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import CapacityError
-from kernelease.measured.blocks import Block, refined
+from kernelease.measured.blocks import Block, refine
 from kernelease.measured.counts import Contrasts, Counts
 from kernelease.methods.interactions.singles import (
     CHOICE,
@@ -21,7 +21,7 @@ from kernelease.methods.interactions.singles import (
     Shares,
     cells_of,
     coarser,
-    parted,
+    halve_cells,
     width,
 )
 from kernelease.table.columns.cells import Celled
@@ -227,7 +227,7 @@ def _ends(columns: Sequence[Column]) -> list[tuple[Floats, Floats] | None]:
 def _cells(column: Column, rows: Floats, least: float, noise: float, ends: tuple[Floats, Floats] | None) -> Integers:
     """Cells of at least so many of the `rows` of each atom; those of a number, wide for the noise, are parted."""
     cells = cells_of(rows, least, column.in_order)
-    return cells if ends is None or noise == math.inf else parted(cells, rows, ends, noise)
+    return cells if ends is None or noise == math.inf else halve_cells(cells, rows, ends, noise)
 
 
 def _finer(
@@ -327,7 +327,7 @@ def chance(expected: Sequence[Integers], unit: int) -> list[int]:
     return [round(math.sqrt(2.0 / math.pi) * float(np.sqrt(table * float(unit)).sum())) for table in expected]
 
 
-def suggested(
+def suggest(
     mixture: "Mixture", cells: Sequence[Integers], known: Sequence[Block], most: int, first: int | None = None
 ) -> list[tuple[int, int]]:
     """Pairs that were not measured, most dependent by the model first; those with the column `first` before all."""
@@ -341,7 +341,7 @@ def suggested(
 
 def _dependence(mixture: "Mixture", cells: Sequence[Integers]) -> Floats:
     """For each pair of columns, the L1 distance between their joint distribution and the product: (D, D)."""
-    parts = [mixture.grouped(column, group) for column, group in enumerate(cells)]
+    parts = [mixture.group_shares(column, group) for column, group in enumerate(cells)]
     q = np.concatenate(parts, axis=1)
     single = mixture.weights @ q
     apart = np.abs((q * mixture.weights[:, None]).T @ q - np.outer(single, single))
@@ -369,14 +369,14 @@ WORTH = 0.015
 DETAIL_POWER = 2.0 / 3.0
 
 
-def merged(cells: Integers, distribution: Floats) -> float:
+def merged_share(cells: Integers, distribution: Floats) -> float:
     """The share of rows in cells that hold several atoms."""
     return float(distribution[np.bincount(cells)[cells] > 1].sum())
 
 
 def any_merged(pairs: Sequence[Block], distributions: Sequence[Floats]) -> bool:
     """Whether some column has so many rows in cells of several atoms that there may be details."""
-    return any(merged(own, distributions[column]) > WORTH for column, own in finest_cells(pairs).items())
+    return any(merged_share(own, distributions[column]) > WORTH for column, own in finest_cells(pairs).items())
 
 
 def most_detail_numbers(sizes: Sequence[int]) -> int:
@@ -424,13 +424,13 @@ class _Link:
 
 def _links(mixture: "Mixture", cells: dict[int, Integers], distributions: Sequence[Floats]) -> list[_Link]:
     """The pairs that nearly determine each other, by the mixture, and have something left to be told within cells."""
-    parts = {column: mixture.grouped(column, own) for column, own in cells.items()}
-    open_to = [column for column, own in cells.items() if merged(own, distributions[column]) > WORTH]
+    parts = {column: mixture.group_shares(column, own) for column, own in cells.items()}
+    open_to = [column for column, own in cells.items() if merged_share(own, distributions[column]) > WORTH]
     links = []
     for pair in itertools.combinations(sorted(cells), 2):
         if not set(pair).isdisjoint(open_to):
             one, other = pair
-            told = determined((parts[one] * mixture.weights[:, None]).T @ parts[other])
+            told = determination((parts[one] * mixture.weights[:, None]).T @ parts[other])
             if told > STRONG:
                 left = max(_left(mixture, i, j, cells[i], parts[i]) for i, j in (pair, pair[::-1]))
                 links.append(_Link(columns=pair, worth=told * left))
@@ -450,10 +450,10 @@ def _left(mixture: "Mixture", column: int, other: int, cells: Integers, part: Fl
     return float(held @ np.minimum(own, theirs))
 
 
-def determined(joint: Floats) -> float:
+def determination(joint: Floats) -> float:
     """The part of the one column's variation that the other explains: Goodman & Kruskal's τ, of both the larger.
 
-    >>> round(determined(np.array([[0.5, 0.0], [0.0, 0.5]])), 6), round(determined(np.full((2, 2), 0.25)), 6)
+    >>> round(determination(np.array([[0.5, 0.0], [0.0, 0.5]])), 6), round(determination(np.full((2, 2), 0.25)), 6)
     (1.0, 0.0)
     """
     parts = []
@@ -485,7 +485,7 @@ def _fine(column: Column, distribution: Floats, cells: Integers, least: float) -
     """Atoms, or runs of them in an order that hold so many rows; none in two cells."""
     if not column.in_order:
         return np.arange(column.size)
-    return refined([cells, cells_of(distribution, least, column.in_order)])
+    return refine([cells, cells_of(distribution, least, column.in_order)])
 
 
 # --------------------
@@ -497,7 +497,7 @@ TAKEN = (
 )
 
 
-def seen(columns: Sequence[Column], shares: Shares, noise: Noise) -> Noise:
+def pair_noise(columns: Sequence[Column], shares: Shares, noise: Noise) -> Noise:
     """The noise through which pairs are seen, for each share of the budget."""
     return interaction_noise(columns, noise) if shares.interactions else noise
 
@@ -526,7 +526,7 @@ class Pairing:
             self.distributions,
             rows=self.rows,
             share=self.shares.pairs,
-            noise=seen(self.columns, self.shares, self.noise),
+            noise=pair_noise(self.columns, self.shares, self.noise),
             target=self.target if splits else None,
             favoured=None if splits else self.target,
             centred=self.shares.interactions,
@@ -546,7 +546,7 @@ class Pairing:
             pairs,
             rows=self.rows,
             shares=(self.shares.details, self.shares.details + TAKEN * self.shares.triples),
-            noise=seen(self.columns, self.shares, self.noise),
+            noise=pair_noise(self.columns, self.shares, self.noise),
         )
 
     def cells(self) -> list[Integers]:
@@ -554,14 +554,16 @@ class Pairing:
         share, most = self.shares.forest + self.shares.pairs, self.shares.most or 0
         if most == 0:
             return [np.zeros(column.size, dtype=np.int64) for column in self.columns]
-        noise = seen(self.columns, self.shares, self.noise)
+        noise = pair_noise(self.columns, self.shares, self.noise)
         return pair_cells(self.columns, self.distributions, rows=self.rows, share=share, noise=noise, most=most)
 
-    def chosen(self, sets: Sequence[tuple[int, ...]], cells: Sequence[Integers], share: float) -> tuple[Block, ...]:
+    def chosen_blocks(
+        self, sets: Sequence[tuple[int, ...]], cells: Sequence[Integers], share: float
+    ) -> tuple[Block, ...]:
         """Pairs that were chosen, in these cells of their columns, as they are measured."""
         interactions = self.shares.interactions
         blocks = blocks_of(sets, cells, share, favoured=self.target, centred=interactions)
         if not interactions:
             return blocks
-        noise = seen(self.columns, self.shares, self.noise)
+        noise = pair_noise(self.columns, self.shares, self.noise)
         return in_few_cells_too(blocks, self.columns, self.distributions, rows=self.rows, noise=noise)

@@ -12,9 +12,9 @@ from kernelease.arrays import Integers
 from kernelease.errors import CapacityError
 from kernelease.exact.counting import ExactCounts
 from kernelease.fit.mixtures.beyond import Misfit
-from kernelease.fit.mixtures.draw import draw_rows, sharpened
+from kernelease.fit.mixtures.draw import draw_rows, sharpen
 from kernelease.fit.mixtures.maps import Compounds
-from kernelease.fit.mixtures.mixture import Mixture, MixtureSolver, bounds_of, kept, loose_shares
+from kernelease.fit.mixtures.mixture import Mixture, MixtureSolver, bounds_of, keep_within, loose_shares
 from kernelease.fit.mixtures.objective import signal_of
 from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks, estimated_rows
 from kernelease.measured.looks import Laid, NoisyLook
@@ -251,12 +251,12 @@ class Rounds:
     @property
     def noisy(self) -> NoisyBlocks:
         """What is known of columns, and of groups where a column has leaves."""
-        return in_groups(self.measured, self._levels)
+        return in_groups(self.noisy_blocks, self._levels)
 
     @property
-    def measured(self) -> NoisyBlocks:
+    def noisy_blocks(self) -> NoisyBlocks:
         """All that was measured."""
-        return joined(
+        return join_blocks(
             self._blocks,
             self._counts,
             self._budget.neighbours,
@@ -335,7 +335,7 @@ class FittedTable:
         """
         wanted = max(1, round(self.measured.rows)) if count is None else count
         bounds = () if domain.schema is None else bounds_of(domain.schema.columns, self.measured)
-        mixture = kept(sharpened(self.mixture), bounds, self.compounds)
+        mixture = keep_within(sharpen(self.mixture), bounds, self.compounds)
         alone = loose_shares(self.measured, bounds, self.compounds)
         poor: list[Misfit] = []
 
@@ -345,7 +345,7 @@ class FittedTable:
                 poor[:] = mixture.poorly_held_by(rows)
             return self.compounds.read_off(rows, alone, generator).T
 
-        table = domain.drawn(draw, wanted, generator)
+        table = domain.draw_table(draw, wanted, generator)
         if domain.schema is not None and poor:
             names = [domain.schema.names[column] for column in self.compounds.own]
             warnings.warn(poorly_held(poor, names), stacklevel=2)
@@ -365,7 +365,7 @@ def poorly_held(poor: Sequence[Misfit], names: Sequence[str]) -> str:
     )
 
 
-def joined(
+def join_blocks(
     parts: Sequence[NoisyBlock],
     counts: ExactCounts,
     neighbours: Neighbours,

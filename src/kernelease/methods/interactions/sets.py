@@ -205,7 +205,7 @@ def handicaps(blocks: Sequence[Block], cells: Cells, noise: Noise, unit: int) ->
 
 def _dependence(mixture: "Mixture", cells: Sequence[Integers]) -> Floats:
     """For each pair of columns, the L1 distance between their joint distribution and the product: (D, D)."""
-    parts = [mixture.grouped(column, group) for column, group in enumerate(cells)]
+    parts = [mixture.group_shares(column, group) for column, group in enumerate(cells)]
     dependence = np.zeros((len(cells),) * 2)
     for i, j in itertools.combinations(range(len(cells)), 2):
         joint = (parts[i] * mixture.weights[:, None]).T @ parts[j]
@@ -336,8 +336,8 @@ def _moment_blocks(
     bits: int,
 ) -> tuple[Block, ...]:
     """The blocks with weights of at most so many bits, their shares adding up to `total`."""
-    alone = _parted(_alone(columns, cells, scales, min(BITS, bits)), ALONE)
-    beside = _parted(_beside(columns, _pairs(noisy), cells, narrow, scales, bits), 1.0 - ALONE)
+    alone = _scale_parts(_alone(columns, cells, scales, min(BITS, bits)), ALONE)
+    beside = _scale_parts(_beside(columns, _pairs(noisy), cells, narrow, scales, bits), 1.0 - ALONE)
     numbers = itertools.accumulate(block.cells for block, _ in [*alone, *beside])
     few = [one for one, sums in zip([*alone, *beside], numbers, strict=True) if sums <= MOST_MOMENT_NUMBERS]
     whole = sum(part for _, part in few)
@@ -427,7 +427,7 @@ def _beside(
     return found
 
 
-def _parted(blocks: Sequence[tuple[Block, float]], part: float) -> list[tuple[Block, float]]:
+def _scale_parts(blocks: Sequence[tuple[Block, float]], part: float) -> list[tuple[Block, float]]:
     """The blocks with parts that add up to `part`, in proportion to widths."""
     if not blocks:
         return []

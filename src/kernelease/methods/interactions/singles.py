@@ -21,12 +21,12 @@ from kernelease.table.columns.listed import Category
 # Columns as plans see them: of a hierarchy only the groups.
 
 
-def grouped(columns: Sequence[Column]) -> tuple[Column, ...]:
+def group_values(columns: Sequence[Column]) -> tuple[Column, ...]:
     """The same columns, where those in groups have these for their values.
 
     >>> from kernelease.table.columns.listed import Hierarchy
     >>> code = Hierarchy(name="code", values=("E10", "E11", "I10"), prefix=1, nullable=True)
-    >>> [column.size for column in grouped([code])]
+    >>> [column.size for column in group_values([code])]
     [3]
     """
     found = zip(columns, declared_levels(columns), strict=True)
@@ -147,12 +147,12 @@ class Shares:
             return dataclasses.replace(
                 self, singles=1.0 - self.size, pairs=0.0, choice=0.0, triples=0.0, count=0, most=0, details=0.0
             )
-        chosen = self.chosen(most)
+        chosen = self.with_choice(most)
         pairs = min(chosen.pairs, needed)
         singles = chosen.singles + chosen.pairs - pairs
         return dataclasses.replace(chosen, choice=CHOICE + FOREST, forest=0.0, pairs=pairs, singles=singles)
 
-    def chosen(self, most: int) -> "Shares":
+    def with_choice(self, most: int) -> "Shares":
         """The same where at most so many pairs can be seen: they are chosen, and there are no larger sets."""
         return dataclasses.replace(
             self,
@@ -230,13 +230,13 @@ def cells_of(distribution: Floats, least: float, ordered: int, *, unseen: float 
     [2, 0, 2, 1]
     """
     if ordered == 0:
-        return _unordered(distribution, least, unseen)
-    cells = _ordered(distribution[:ordered], least)
+        return _unordered_cells(distribution, least, unseen)
+    cells = _ordered_cells(distribution[:ordered], least)
     special = np.arange(len(distribution) - ordered) + int(cells.max()) + 1
     return np.concatenate([cells, special]).astype(np.int64)
 
 
-def _ordered(distribution: Floats, least: float) -> Integers:
+def _ordered_cells(distribution: Floats, least: float) -> Integers:
     cells = np.zeros(len(distribution), dtype=np.int64)
     cell, held = 0, 0.0
     for atom, share in enumerate(distribution):
@@ -249,7 +249,7 @@ def _ordered(distribution: Floats, least: float) -> Integers:
     return cells
 
 
-def _unordered(distribution: Floats, least: float, unseen: float) -> Integers:
+def _unordered_cells(distribution: Floats, least: float, unseen: float) -> Integers:
     cells = np.zeros(len(distribution), dtype=np.int64)
     heavy = np.flatnonzero(distribution >= least)
     cells[heavy] = np.arange(len(heavy))
@@ -272,7 +272,7 @@ def coarser(cells: Integers, distribution: Floats, least: float, ordered: int) -
     return grouped
 
 
-def parted(cells: Integers, rows: Floats, ends: tuple[Floats, Floats], noise: float) -> Integers:
+def halve_cells(cells: Integers, rows: Floats, ends: tuple[Floats, Floats], noise: float) -> Integers:
     """The same cells, where those of a number that are wide and full are cut into halves of their width: (atoms,).
 
     A row of a cell may be off its middle by half the width h. Where a cell of n rows about m is cut in two, Σx of its
@@ -282,7 +282,7 @@ def parted(cells: Integers, rows: Floats, ends: tuple[Floats, Floats], noise: fl
     the greatest number of the first atoms, in order: the others (NULL) stay as they are.
 
     >>> ends = np.array([0.0, 1.0, 2.0, 3.0, 4.0]), np.array([1.0, 2.0, 3.0, 4.0, 90.0])
-    >>> parted(np.array([0, 0, 1, 1, 1, 2]), np.array([50.0, 50.0, 40.0, 30.0, 30.0, 9.0]), ends, 10.0).tolist()
+    >>> halve_cells(np.array([0, 0, 1, 1, 1, 2]), np.array([50.0, 50.0, 40.0, 30.0, 30.0, 9.0]), ends, 10.0).tolist()
     [0, 0, 1, 1, 2, 3]
     """
     count = len(ends[0])

@@ -22,7 +22,7 @@ from kernelease.privacy.noise import NoiseSource
 from kernelease.privacy.sensitivity import block_sensitivity
 from kernelease.table.columns.cells import Celled, LaidLevels, split_levels
 from kernelease.table.columns.column import MOST_ATOMS, Column
-from kernelease.table.columns.numbers import FEW, Numeric, is_looked_at, on_grid, spacing_of, ticked
+from kernelease.table.columns.numbers import FEW, Numeric, is_looked_at, on_grid, spacing_of, to_ticks
 from kernelease.table.schema import Schema
 
 Flags: TypeAlias = NDArray[np.bool_]
@@ -52,7 +52,7 @@ def most_atoms(columns: Sequence[Column]) -> tuple[Column, ...]:
     """The same columns, where each that is laid has as many atoms as it can get."""
     return tuple(
         dataclasses.replace(column, cells=MOST_LAID)
-        if isinstance(column, Celled) and ticked(column) is not None
+        if isinstance(column, Celled) and to_ticks(column) is not None
         else column
         for column in columns
     )
@@ -60,13 +60,13 @@ def most_atoms(columns: Sequence[Column]) -> tuple[Column, ...]:
 
 def most_look_numbers(columns: Sequence[Column]) -> int:
     """The most noisy numbers of all looks."""
-    found = (ticked(column) for column in columns if is_looked_at(column))
+    found = (to_ticks(column) for column in columns if is_looked_at(column))
     return sum((zooms(one) + 2) * MOST_ATOMS for one in found if one is not None)
 
 
 def expected_look_numbers(columns: Sequence[Column]) -> int:
     """How many noisy numbers looks have where few runs are cut: two combs and some zooms of each column."""
-    found = (ticked(column) for column in columns if is_looked_at(column))
+    found = (to_ticks(column) for column in columns if is_looked_at(column))
     return sum(2 * (len(grids_of(one)) + 2) + RUNS * zooms(one) for one in found if one is not None)
 
 
@@ -246,7 +246,7 @@ class Runs:
         """Whether each is to be cut."""
         return np.asarray((self.counts > HEAVY * sigma) & (self.widths > 1))
 
-    def cut(self, sigma: float) -> Integers:
+    def cut_heavy(self, sigma: float) -> Integers:
         """Where cells begin if all heavy ones are cut, or the heaviest, where there are too many."""
         parts, heavy = parts_of(self.number), self.heavy(sigma)
         room = max(1, (MOST_CELLS - len(self.first)) // parts)
@@ -256,7 +256,7 @@ class Runs:
         into[chosen] = parts
         return np.array(split_levels(LaidLevels(self.number, tuple(self.first.tolist())), into), dtype=np.int64)
 
-    def refined(self, first: Integers, counts: Floats, sigma: float) -> "Runs":
+    def refine(self, first: Integers, counts: Floats, sigma: float) -> "Runs":
         """What is known after a look at finer cells: both are put together, cell by cell of the coarser ones."""
         variance = sigma**2
         parent = np.searchsorted(self.first, first, side="right") - 1
@@ -339,7 +339,7 @@ class Looks:
 
     def __init__(self, counts: ExactCounts, schema: Schema, budget: PrivacyFilter, noise: NoiseSource) -> None:
         self._again, self._schema, self._budget, self._noise = counts.again, schema, budget, noise
-        found = {index: ticked(column) for index, column in enumerate(schema)}
+        found = {index: to_ticks(column) for index, column in enumerate(schema)}
         self._columns = {index: column for index, column in found.items() if column is not None}
         self.taken: list[NoisyLook] = []
 
@@ -350,9 +350,9 @@ class Looks:
         looked_at = [index for index, column in self._columns.items() if column.levels.number > FEW]
         part = share(self._schema.columns) / max(1, len(looked_at))
         self._on_grids(COMB * part)
-        runs = self._zoomed((1.0 - 2.0 * COMB) * part)
+        runs = self._zoom((1.0 - 2.0 * COMB) * part)
         first = {index: lay(one) for index, one in runs.items()}
-        shares = self._combed(first, runs, COMB * part) if looked_at else {}
+        shares = self._comb(first, runs, COMB * part) if looked_at else {}
         plain = (), np.zeros((0, 0))
         looks = [(self._look(index, first[index], share=0.0), *shares.get(index, plain)) for index in self._columns]
         return tuple(
@@ -367,7 +367,7 @@ class Looks:
             for one, grids, parts in looks
         )
 
-    def _combed(
+    def _comb(
         self, first: dict[int, Integers], runs: dict[int, Runs], part: float
     ) -> dict[int, tuple[tuple[int, ...], Floats]]:
         """The share of each cell's rows on each grid, as a comb without the spikes shows it."""
@@ -406,7 +406,7 @@ class Looks:
             if step > 1 and coarser is not None:
                 self._columns[index] = coarser
 
-    def _zoomed(self, part: float) -> dict[int, Runs]:
+    def _zoom(self, part: float) -> dict[int, Runs]:
         most = {index: zooms(column) for index, column in self._columns.items()}
         first = {index: equal_runs(column.levels.number) for index, column in self._columns.items()}
         runs: dict[int, Runs] = {}
@@ -421,11 +421,11 @@ class Looks:
                 index, cells = seen.look.column, len(seen.look.first)
                 counts, number = seen.counts[:cells], self._columns[index].levels.number
                 runs[index] = (
-                    runs[index].refined(seen.look.first, counts, seen.sigma)
+                    runs[index].refine(seen.look.first, counts, seen.sigma)
                     if index in runs
                     else Runs.of(number, seen.look.first, counts, seen.sigma)
                 )
-                first[index] = runs[index].cut(seen.sigma)
+                first[index] = runs[index].cut_heavy(seen.sigma)
                 looked = sum(one.look.column == index and not one.look.grids for one in self.taken)
                 if len(first[index]) > cells and looked < most[index]:
                     again.append(index)
@@ -459,7 +459,7 @@ class Looks:
 
     def _alone(self, look: Look) -> Column:
         """The column as it is looked at, without other columns: they matter where it is read, and in released rows."""
-        return dataclasses.replace(look.of(self._schema.columns[look.column].released), null_when=None)
+        return dataclasses.replace(look.of(self._schema.columns[look.column].as_released), null_when=None)
 
     def _measure(self, looks: Sequence[Look]) -> list[NoisyLook]:
         if not looks or self._again is None:

@@ -178,7 +178,7 @@ class Texture:
         if any(len(own) != len(self.grids) or min(own) < 0.0 or not sum(own) <= _WHOLE for own in self.shares):
             raise ParameterError("Texture: shares of grids are at least 0, and at most 1 together.")
 
-    def drawn(
+    def draw_levels(
         self, cells: Integers, bounds: tuple[Integers, Integers], phase: int, generator: np.random.Generator
     ) -> Integers:
         """A level of each cell: of those on a grid that is drawn first, where the cell has any of them: (n,)."""
@@ -228,25 +228,25 @@ class Celled(Column):
 
     def _check_values(self) -> None:
         """Of a column that may list its legal values: that these are all it says of them."""
-        values = self._given("values")
+        values = self._raw_field("values")
         if values is None:
             return
         if not 2 <= len(values) < MOST_ATOMS or any(a >= b for a, b in pairwise(values)):
             raise self.error("values", f"values must be from 2 to {MOST_ATOMS - 1} numbers in rising order. Sort them.")
-        if (self._given("min"), self._given("max")) != (values[0], values[-1]):
+        if (self._raw_field("min"), self._raw_field("max")) != (values[0], values[-1]):
             raise self.error("values", "min and max follow from values: the first and the last. Remove both.")
         usual = {"cells": (None,), "resolution": (None, 1), "decimals": (None,), "scale": ("linear",)}
-        if any(self._given(key) not in plain for key, plain in usual.items() if hasattr(self, key)):
+        if any(self._raw_field(key) not in plain for key, plain in usual.items() if hasattr(self, key)):
             raise self.error("values", "values say it all: remove cells, resolution, decimals and scale.")
 
     def _check_default(self, low: float, high: float) -> None:
-        default = self._given("default")
+        default = self._raw_field("default")
         if default is not None and not low <= default <= high:
             raise self.error("default", f"default must be from min to max, got {default}.")
 
     def _check_scale(self, low: float, least: float | None) -> None:
         """`least` is the distance of legal values, where there is one: the first value above 0 where `low` is 0."""
-        scale = self._given("scale")
+        scale = self._raw_field("scale")
         if scale not in SCALES:
             raise self.error(
                 "scale", f"scale must be {' or '.join(SCALES)}, got {scale!r}.{nearest(str(scale), SCALES)}"
@@ -288,7 +288,7 @@ class Celled(Column):
     def _drawn_levels(self, cells: Integers, generator: np.random.Generator) -> Integers:
         """A level of each cell: uniformly, or on grids as its texture says."""
         texture = self.texture or Texture(first=(0,))
-        return texture.drawn(cells, self.levels.bounds(), self.phase, generator)
+        return texture.draw_levels(cells, self.levels.bounds(), self.phase, generator)
 
     @property
     @abstractmethod
@@ -378,16 +378,16 @@ class Ticked(Celled):
         """The legal value that each number counts as, counted from 0: (n,) → (n,). None may be NaN."""
 
     @abstractmethod
-    def laid(self, grid: Fraction, texture: Texture) -> Self:
+    def lay(self, grid: Fraction, texture: Texture) -> Self:
         """The same column in cells of the multiples of a grid; a `ParameterError` where it can't be laid so."""
 
     @property
-    def released(self) -> Column:
+    def as_released(self) -> Column:
         changes: dict[str, Any] = {"source": None, "minus": None}
         return replace(self, **changes)
 
     def _check_minus(self) -> None:
-        if (minus := self._given("minus")) is None:
+        if (minus := self._raw_field("minus")) is None:
             return
         if not is_name(minus):
             raise self.error("minus", f"minus must be the name of a column of the schema, got {minus!r}.")
@@ -399,7 +399,7 @@ class Ticked(Celled):
     @property
     def fallback(self) -> float:
         """The number that a missing cell counts as where the column is not nullable: `default`, or the lowest."""
-        default = self._given("default")
+        default = self._raw_field("default")
         return float(self.bounds()[0][self.missing] if default is None else default)
 
 
@@ -426,17 +426,17 @@ class Stepped(Celled):
     @property
     def tick(self) -> int:
         """`resolution` in ticks: legal values are low, low + tick, … ≤ high."""
-        return int(self._given("resolution"))
+        return int(self._raw_field("resolution"))
 
     @property
     def low(self) -> int:
         """`min` in ticks."""
-        return self._in_ticks(self._given("min"))
+        return self._in_ticks(self._raw_field("min"))
 
     @property
     def high(self) -> int:
         """`max` in ticks."""
-        return self._in_ticks(self._given("max"))
+        return self._in_ticks(self._raw_field("max"))
 
     @property
     def levels(self) -> AnyLevels:
@@ -452,10 +452,10 @@ class Stepped(Celled):
     def starts(self) -> Integers:
         """The first tick of each cell but the first: of listed values, from which on each is the nearest."""
         first, last = self.bounds()
-        return (last[:-1] + first[1:] + 1) // 2 if self._listed else first[1:]
+        return (last[:-1] + first[1:] + 1) // 2 if self._is_listed else first[1:]
 
     @property
-    def _listed(self) -> bool:
+    def _is_listed(self) -> bool:
         return isinstance(self.levels, LaidLevels) and self.levels.listed
 
     @property
@@ -492,7 +492,7 @@ class Stepped(Celled):
 
     @property
     def _default_code(self) -> int:
-        default = self._given("default")
+        default = self._raw_field("default")
         return 0 if default is None else int(self._codes(np.array([self._in_ticks(default)]))[0])
 
     @abstractmethod
@@ -536,7 +536,7 @@ class Stepped(Celled):
         """Whether each is a whole number of `tick` from `low`, and at most `high`; or is listed, where values are."""
         kind = pa.int32() if pa.types.is_date32(values.type) else pa.int64()
         ticks = values.drop_null().cast(kind).to_numpy().astype(np.int64)
-        if self._listed:
+        if self._is_listed:
             return bool(np.isin(ticks, self.bounds()[0]).all())
         return bool(np.all((ticks >= self.low) & (ticks <= self.top) & ((ticks - self.low) % self.tick == 0)))
 

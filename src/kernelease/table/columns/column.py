@@ -46,17 +46,17 @@ class Column(ABC):
     """The key to blame when there are too many atoms."""
 
     def __post_init__(self) -> None:
-        if not is_name(self._given("name")):
+        if not is_name(self._raw_field("name")):
             raise SchemaError(f"A column's name must be a non-empty string, got {self.name!r}.", path=("columns",))
-        if self.source is not None and not is_name(self._given("source")):
+        if self.source is not None and not is_name(self._raw_field("source")):
             raise self.error("from", f"from must be the name of a column of the source, got {self.source!r}.")
-        if not isinstance(self._given("nullable"), bool):
+        if not isinstance(self._raw_field("nullable"), bool):
             raise self.error("nullable", f"nullable must be true or false, got {self.nullable!r}.")
-        if self.nullable and self._given("default") is not None:
+        if self.nullable and self._raw_field("default") is not None:
             raise self.error(
                 "default", "a nullable column has no default: what is missing is NULL. Remove one of them."
             )
-        if self.null_when is not None and not isinstance(self._given("null_when"), str):
+        if self.null_when is not None and not isinstance(self._raw_field("null_when"), str):
             raise self.error("null_when", f"null_when must be a condition in text, got {self.null_when!r}.")
         self._check()
         if self.size > self.most_atoms:
@@ -70,11 +70,11 @@ class Column(ABC):
         return self.name if self.source is None else self.source
 
     @property
-    def released(self) -> "Column":
+    def as_released(self) -> "Column":
         """The same column as released and public rows have it: under its own name, and as it is."""
         return replace(self, source=None)
 
-    def _given(self, key: str) -> Any:
+    def _raw_field(self, key: str) -> Any:
         """A field before it was checked: a file may say anything."""
         return getattr(self, key)
 

@@ -225,7 +225,7 @@ class Required(Listed):
         return self.values
 
     def _check(self) -> None:
-        if not isinstance(self._given("values"), tuple | list) or not self.values:
+        if not isinstance(self._raw_field("values"), tuple | list) or not self.values:
             got = repr(self.values) if self.values else "none"
             raise self.error("values", f"values must be a list of at least one value, got {got}.")
         object.__setattr__(self, "values", tuple(self.values))
@@ -406,7 +406,7 @@ class Boolean(Column):
     arrow_type: ClassVar[pa.DataType] = pa.bool_()
 
     def _check(self) -> None:
-        if self._given("default") not in (None, False, True) or type(self.default) is int:
+        if self._raw_field("default") not in (None, False, True) or type(self.default) is int:
             raise self.error("default", f"default must be true or false, got {self.default!r}.")
 
     @property
@@ -482,7 +482,7 @@ class String(Listed):
         return self.values or ("",)
 
     def _check(self) -> None:
-        given = self._given("values")
+        given = self._raw_field("values")
         if not isinstance(given, tuple | list) or not all(isinstance(value, str) for value in given):
             raise self.error("values", f"values must be a list of strings, got {self.values!r}.")
         object.__setattr__(self, "values", tuple(given))

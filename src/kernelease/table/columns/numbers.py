@@ -33,8 +33,8 @@ from kernelease.table.parsing import (
     digits_within,
     fraction,
     interval_labels,
-    printed,
     read_numbers,
+    round_to_digits,
 )
 
 LARGEST_INTEGER = 2**53  # up to here a float64 is exact, so integers that arrive as floats or text lose nothing
@@ -64,8 +64,8 @@ class _Numeric(Ticked):
         except OverflowError:  # an integer of more than 308 digits is beyond every cell
             return math.inf if literal > 0 else -math.inf
 
-    def laid(self, grid: Fraction, texture: Texture) -> Self:
-        declared = ticked(self)
+    def lay(self, grid: Fraction, texture: Texture) -> Self:
+        declared = to_ticks(self)
         if declared is None:
             raise ParameterError(f"column {self.name!r} was laid, and should not have been.")
         found = on_grid(declared, grid)
@@ -455,13 +455,13 @@ class Number(_Numeric):
         if self.spacing is not None:
             return self._values(self._drawn_levels(cells, generator))
         edges, share = self.edges(), generator.random(len(cells))
-        values = printed(edges[cells] + share * np.diff(edges)[cells], self._digits[cells])
+        values = round_to_digits(edges[cells] + share * np.diff(edges)[cells], self._digits[cells])
         return np.where(self._cells(values) == cells, values, self._middles()[cells])  # rounding may cross an edge
 
     def _middles(self) -> Floats:
         """One value of each cell of a continuum: its centre, printed if that does not leave the cell."""
         centres = self._cell_centres()
-        rounded = printed(centres, self._digits)
+        rounded = round_to_digits(centres, self._digits)
         return np.where(self._cells(rounded) == np.arange(self.cell_count), rounded, centres)
 
     def decodes_to(self, values: pa.Array) -> bool:
@@ -474,7 +474,7 @@ class Number(_Numeric):
             listed = self.values is None or np.isin(levels, self.levels.bounds()[0]).all()
             return bool(listed and np.all(_same_bits(self._values(levels), numbers)))
         cells, edges = self._cells(numbers), self.edges()
-        written = np.where(np.diff(edges)[cells] > 0.0, printed(numbers, self._digits[cells]), edges[cells])
+        written = np.where(np.diff(edges)[cells] > 0.0, round_to_digits(numbers, self._digits[cells]), edges[cells])
         return bool(np.all(_same_bits(written, numbers) | _same_bits(self._middles()[cells], numbers)))
 
 
@@ -520,18 +520,18 @@ FINEST = 16  # limit: of the distance of floats at the ends of a range: ticks th
 def is_looked_at(column: Column) -> bool:
     """Whether looks at a column come first, or came: not where each of its values gets an atom anyway."""
     texture = getattr(column, "texture", None)
-    found = ticked(column)
+    found = to_ticks(column)
     return (texture is not None and texture.looked) or (found is not None and found.levels.number > FEW)
 
 
-def ticked(column: Column) -> Numeric | None:
+def to_ticks(column: Column) -> Numeric | None:
     """A column that can be laid, in legal values; None for one that keeps its declared cells.
 
     It is an integer or a number with many legal values, whose `cells` and `values` are not declared. A number without
     `decimals` and `resolution` gets those that its values are printed with: three digits more than tell 256 cells
     apart.
 
-    >>> ticked(Number(name="carat", min=0.2, max=5.1)).spacing, ticked(Integer(name="age", min=0, max=99))
+    >>> to_ticks(Number(name="carat", min=0.2, max=5.1)).spacing, to_ticks(Integer(name="age", min=0, max=99))
     (1e-05, None)
     """
     if not isinstance(column, Integer | Number) or column.cells is not None or column.values is not None:

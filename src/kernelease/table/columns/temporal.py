@@ -35,7 +35,7 @@ class _Temporal(Stepped):
     def _read_bounds(self, kind: type[Moment], expected: str) -> None:
         """Bounds as they are, or from their ISO text."""
         for key in ("min", "max", "default"):
-            given = self._given(key)
+            given = self._raw_field(key)
             value = _read(kind, given)
             if value is None and (key != "default" or given is not None):
                 raise self.error(key, f"{key} must be {expected}, got {given!r}.")
@@ -133,10 +133,12 @@ class Datetime(_Temporal):
     def _check(self) -> None:
         self._read_bounds(datetime.datetime, "a date and time like 2024-12-31T23:59:59")
         for key in ("max", "default"):
-            if self._given(key) is not None and _zoned(self._given(key)) != _zoned(self.min):
+            if self._raw_field(key) is not None and _has_zone(self._raw_field(key)) != _has_zone(self.min):
                 raise self.error(key, f"{key} and min must both have a time zone, or both none.")
         self._check_order(self.min, self.max, self.default)
-        if isinstance(self._given("resolution"), bool) or not isinstance(self._given("resolution"), int | float):
+        if isinstance(self._raw_field("resolution"), bool) or not isinstance(
+            self._raw_field("resolution"), int | float
+        ):
             raise self.error("resolution", f"resolution must be a number of seconds, got {self.resolution!r}.")
         if not 1e-6 <= self.resolution <= (self.max - self.min).total_seconds() or self._micros.denominator != 1:
             raise self.error(
@@ -152,7 +154,7 @@ class Datetime(_Temporal):
     @property
     def arrow_type(self) -> pa.DataType:
         """timestamp[us], in UTC if the bounds have a zone."""
-        return pa.timestamp("us", tz="UTC" if _zoned(self.min) else None)
+        return pa.timestamp("us", tz="UTC" if _has_zone(self.min) else None)
 
     @property
     def tick(self) -> int:
@@ -180,5 +182,5 @@ def _read(kind: type[Moment], value: object) -> Moment | None:
     return value if type(value) is kind else None
 
 
-def _zoned(moment: datetime.datetime) -> bool:
+def _has_zone(moment: datetime.datetime) -> bool:
     return moment.utcoffset() is not None

@@ -95,12 +95,12 @@ class ModelFormula:
     @classmethod
     def parse(cls, text: str) -> "ModelFormula":
         """A formula from its text, or a `ParameterError` that says how one is written."""
-        sides = list(_split(text, "~"))
+        sides = list(_split_at(text, "~"))
         if len(sides) != 2 or not all(side.strip() for side in sides):
             raise ParameterError(f"formula: can't read {text!r}. {HOW}")
         response = _name(sides[0])
         found: dict[tuple[Factor, ...], None] = {}
-        for part in _split(sides[1], "+"):
+        for part in _split_at(sides[1], "+"):
             found |= dict.fromkeys(_products(part))
         columns = {factor.column for product in found for factor in product}
         if response in columns:
@@ -129,7 +129,7 @@ class ModelFormula:
 
 def _products(part: str) -> list[tuple[Factor, ...]]:
     """The products that a term stands for: itself, or with * all products of some of its factors."""
-    crossed, joined = list(_split(part, "*")), list(_split(part, ":"))
+    crossed, joined = list(_split_at(part, "*")), list(_split_at(part, ":"))
     if len(crossed) > 1 and len(joined) > 1:
         raise ParameterError(f"formula: {part.strip()!r} has both * and :. Write them as terms of their own. {HOW}")
     factors = [_factor(text) for text in (crossed if len(crossed) > 1 else joined)]
@@ -168,7 +168,7 @@ def _name(text: str) -> str:
     return name
 
 
-def _split(text: str, sign: str) -> Iterator[str]:
+def _split_at(text: str, sign: str) -> Iterator[str]:
     """The parts between a sign, as far as it is in no quotes and no parentheses."""
     part, depth, quote = "", 0, ""
     for place, character in enumerate(text):

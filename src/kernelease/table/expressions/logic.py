@@ -24,17 +24,17 @@ from kernelease.table.expressions.terms import (
     Literal,
     Term,
     Token,
+    apply_sign,
     columns_of,
-    computed,
+    compute,
     numbers,
     read_number,
-    shown,
-    signed,
+    show,
     spell_text,
     tokens,
     unit_of,
     unreadable,
-    written,
+    write_term,
 )
 
 # ---- Conditions, and how they are joined: true, false, or not known.
@@ -169,7 +169,7 @@ class Compared(Leaf):
         return _COMPARE[self.operator](left, other)
 
     def __str__(self) -> str:
-        return f"{written(self.left)} {self.operator} {written(self.right)}"
+        return f"{write_term(self.left)} {self.operator} {write_term(self.right)}"
 
 
 @final
@@ -185,7 +185,7 @@ class Computed(Leaf):
         _check_operator(self.operator)
         left, right = unit_of(self.left), unit_of(self.right)
         if left != right:
-            raise ParameterError(f"{shown(str(self))}: a {left} and a {right} do not compare.")
+            raise ParameterError(f"{show(str(self))}: a {left} and a {right} do not compare.")
         if not isinstance(self.left, Calculated) and not isinstance(self.right, Calculated):
             raise ParameterError(f"{self} computes nothing.")
 
@@ -197,7 +197,7 @@ class Computed(Leaf):
         return numbers(self.left, table).compare(self.operator, numbers(self.right, table))
 
     def __str__(self) -> str:
-        return f"{written(self.left)} {self.operator} {written(self.right)}"
+        return f"{write_term(self.left)} {self.operator} {write_term(self.right)}"
 
 
 @final
@@ -215,7 +215,7 @@ class Missing(Leaf):
         return pc.is_null(table.column(self.column.name), nan_is_null=True)
 
     def __str__(self) -> str:
-        return f"{written(self.column)} is null"
+        return f"{write_term(self.column)} is null"
 
 
 def _check_operator(operator: str) -> None:
@@ -279,7 +279,7 @@ def parse_term(text: object, columns: Iterable[Column]) -> Term:
     """
     part = _Parser(list(tokens(text)), {column.name: column for column in columns}).parse()
     if isinstance(part, Condition):
-        raise ParameterError(f"{_told(part)} is true or false: that is computed for a column of type boolean.")
+        raise ParameterError(f"{_text_of(part)} is true or false: that is computed for a column of type boolean.")
     return part
 
 
@@ -302,7 +302,7 @@ class _Parser:
     """Precedence climbing: a part, then whatever binds it more strongly than what stood before it."""
 
     def __init__(self, found: list[Token], columns: Mapping[str, Column]) -> None:
-        self._tokens = [_lowered(token, columns) for token in reversed(found)]  # the next one is last
+        self._tokens = [_lower(token, columns) for token in reversed(found)]  # the next one is last
         self._columns = columns
         self._depth = 0
         self._signs = 0
@@ -339,19 +339,19 @@ class _Parser:
                 self._expect(Kind.SIGN, ")")
                 return inner
             case Kind.SIGN, "+" | "-":
-                return signed(token.text, _operand(self._expression(_PRODUCT), token.text))
+                return apply_sign(token.text, _operand(self._expression(_PRODUCT), token.text))
         return self._term(token)
 
     def _bound(self, left: Part, word: str, strength: int) -> Part:
         """What a part becomes with the word after it, and what that takes."""
         if strength in (_OR, _AND):
-            return self._joined(left, word, strength)
+            return self._join(left, word, strength)
         if strength in (_SUM, _PRODUCT):
-            return self._computed(left, word, self._expression(strength))
+            return self._compute(left, word, self._expression(strength))
         if word in OPERATORS:
-            return _compared(left, word, self._expression(_TEST))
+            return _compare(left, word, self._expression(_TEST))
         if not isinstance(left, Column):
-            raise unreadable(f"{word!r} is asked of a column, not of {_told(left)}")
+            raise unreadable(f"{word!r} is asked of a column, not of {_text_of(left)}")
         if word == "is":
             negative = self._took(Kind.KEYWORD, "not")
             self._expect(Kind.KEYWORD, "null")
@@ -365,21 +365,21 @@ class _Parser:
         return self._between(left) if word == "between" else self._in(left)
 
     def _between(self, column: Column) -> Condition:
-        low = _compared(column, ">=", self._expression(_TEST))
+        low = _compare(column, ">=", self._expression(_TEST))
         self._expect(Kind.KEYWORD, "and")
-        return Joined(parts=(low, _compared(column, "<=", self._expression(_TEST))), every=True)
+        return Joined(parts=(low, _compare(column, "<=", self._expression(_TEST))), every=True)
 
-    def _joined(self, first: Part, word: str, strength: int) -> Condition:
+    def _join(self, first: Part, word: str, strength: int) -> Condition:
         parts = [_condition(first), _condition(self._expression(strength))]
         while self._took(Kind.KEYWORD, word):
             parts.append(_condition(self._expression(strength)))
         return Joined(parts=tuple(parts), every=word == "and")
 
-    def _computed(self, left: Part, sign: str, right: Part) -> Term:
+    def _compute(self, left: Part, sign: str, right: Part) -> Term:
         self._signs += 1
         if self._signs > MOST_SIGNS:
             raise unreadable(f"it has more than {MOST_SIGNS} signs of arithmetic")
-        return computed(_operand(left, sign), sign, _operand(right, sign))
+        return compute(_operand(left, sign), sign, _operand(right, sign))
 
     def _in(self, column: Column) -> Condition:
         self._expect(Kind.SIGN, "(")
@@ -392,7 +392,7 @@ class _Parser:
     def _equal(self, column: Column) -> Condition:
         value = self._expression(_TEST)
         if isinstance(value, Condition | Column | Calculated):
-            raise unreadable(f"in (…) takes values, not {_told(value)}")
+            raise unreadable(f"in (…) takes values, not {_text_of(value)}")
         return Compared(left=column, operator="==", right=value)
 
     def _term(self, token: Token) -> Term:
@@ -418,7 +418,7 @@ class _Parser:
     def _column(self, token: Token) -> Column:
         name = token.text
         if name not in self._columns:
-            raise ParameterError(f"there is no column {shown(name)}.{self._hint(token)}")
+            raise ParameterError(f"there is no column {show(name)}.{self._hint(token)}")
         return self._columns[name]
 
     def _hint(self, token: Token) -> str:
@@ -449,7 +449,7 @@ class _Parser:
             raise unreadable(f"{text!r} is expected, not {self._next()}")
 
 
-def _lowered(token: Token, columns: Mapping[str, Column]) -> Token:
+def _lower(token: Token, columns: Mapping[str, Column]) -> Token:
     """AND for and, and so on, unless there is a column of that name."""
     small = token.text.lower()
     known = token.kind is not Kind.WORD or token.text in columns or small not in (*KEYWORDS, "between")
@@ -460,17 +460,17 @@ def _condition(part: Part) -> Condition:
     if isinstance(part, Condition):
         return part
     boolean = isinstance(part, Column) and part.tag == "boolean"
-    remedy = f"write {written(part)} == true" if boolean else "compare it with something"
-    raise unreadable(f"{_told(part)} is no condition: {remedy}")
+    remedy = f"write {write_term(part)} == true" if boolean else "compare it with something"
+    raise unreadable(f"{_text_of(part)} is no condition: {remedy}")
 
 
 def _operand(part: Part, word: str) -> Term:
     if isinstance(part, Condition):
-        raise unreadable(f"{word} takes a column or a value, and {_told(part)} is true or false")
+        raise unreadable(f"{word} takes a column or a value, and {_text_of(part)} is true or false")
     return part
 
 
-def _compared(left: Part, operator: str, other: Part) -> Condition:
+def _compare(left: Part, operator: str, other: Part) -> Condition:
     if isinstance(left, Condition):
         raise unreadable(f"{operator!r} is not expected there: join comparisons with and, a <= b and b <= c")
     right = _operand(other, operator)
@@ -483,6 +483,6 @@ def _compared(left: Part, operator: str, other: Part) -> Condition:
     raise unreadable("a comparison needs a column; text goes in single quotes, and names do not")
 
 
-def _told(part: Part) -> str:
+def _text_of(part: Part) -> str:
     """A part in a message."""
-    return shown(str(part) if isinstance(part, Condition) else written(part))
+    return show(str(part) if isinstance(part, Condition) else write_term(part))

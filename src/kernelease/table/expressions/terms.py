@@ -65,7 +65,7 @@ class Token(NamedTuple):
     text: str
 
     def __str__(self) -> str:
-        return "the end" if self.kind is Kind.END else shown(self.text)
+        return "the end" if self.kind is Kind.END else show(self.text)
 
 
 END = Token(Kind.END, "")
@@ -87,7 +87,7 @@ def tokens(text: object) -> Iterator[Token]:
     while position < end:
         match = _TOKEN.match(text, position)
         if match is None or match.lastgroup is None:
-            raise unreadable(f"it can't be read from {shown(text[position:].strip())} on")
+            raise unreadable(f"it can't be read from {show(text[position:].strip())} on")
         yield _token(Kind(match.lastgroup), match[match.lastgroup])
         position = match.end()
 
@@ -119,7 +119,7 @@ def spell_text(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def shown(text: object, most: int = SHOWN) -> str:
+def show(text: object, most: int = SHOWN) -> str:
     """What was given, for a message: text in quotes, and not too long."""
     return repr(f"{text[:most]}…" if isinstance(text, str) and len(text) > most else text)
 
@@ -151,19 +151,19 @@ class Rounded:
     slack: Floats
 
     @classmethod
-    def written(cls, values: Floats) -> "Rounded":
+    def from_decimals(cls, values: Floats) -> "Rounded":
         """Numbers as they were written in decimals: each float64 is the nearest one."""
         return cls(values=values, slack=np.where(np.isinf(values), 0.0, _UNIT * np.abs(values) + _LEAST))
 
     @classmethod
-    def _computed(cls, values: Floats, slack: Floats) -> "Rounded":
+    def _round(cls, values: Floats, slack: Floats) -> "Rounded":
         room = slack + _UNIT * np.abs(values) + _LEAST
         return cls(values=np.where(np.isfinite(values) & np.isfinite(room), values, np.nan), slack=room)
 
     def combine(self, sign: str, other: "Rounded") -> "Rounded":
         """The sum, difference, product or quotient."""
         with np.errstate(all="ignore"):
-            return self._computed(*_COMBINE[sign](self, other))
+            return self._round(*_COMBINE[sign](self, other))
 
     def compare(self, operator: str, other: "Rounded") -> pa.Array:
         """True, false or null for each row. Numbers are equal if they differ by no more than rounding may explain."""
@@ -283,7 +283,7 @@ class Arithmetic:
         if left == right and self.sign == "-":
             return "number"
         raise ParameterError(
-            f"{shown(str(self))}: a {left} {self.sign} a {right} is nothing. Numbers go with numbers; a number of days "
+            f"{show(str(self))}: a {left} {self.sign} a {right} is nothing. Numbers go with numbers; a number of days "
             "or seconds is added to a date or datetime, or is between two of them."
         )
 
@@ -293,7 +293,7 @@ class Arithmetic:
         return tuple(dict.fromkeys((*columns_of(self.left), *columns_of(self.right))))
 
     def __str__(self) -> str:
-        left, right = written(self.left), written(self.right)
+        left, right = write_term(self.left), write_term(self.right)
         if isinstance(self.left, Arithmetic) and _STRENGTH[self.left.sign] < _STRENGTH[self.sign]:
             left = f"({left})"
         if isinstance(self.right, Arithmetic) and _STRENGTH[self.right.sign] <= _STRENGTH[self.sign]:
@@ -323,7 +323,7 @@ def unit_of(term: Term) -> str:
     if _is_number(term):
         return "number"
     if not isinstance(term, Column):
-        raise ParameterError(f"{written(term)} is no number, and arithmetic is between numbers.")
+        raise ParameterError(f"{write_term(term)} is no number, and arithmetic is between numbers.")
     if term.family not in ("number", "time"):
         raise ParameterError(f"column {term.name!r} is of type {term.tag}, and arithmetic is between numbers.")
     return "number" if term.family == "number" else term.tag
@@ -334,18 +334,18 @@ def numbers(term: Term, table: pa.Table) -> Rounded:
     if isinstance(term, Arithmetic):
         return numbers(term.left, table).combine(term.sign, numbers(term.right, table))
     if isinstance(term, Extracted):
-        return Rounded.written(_floats(term.numbers(table)))
+        return Rounded.from_decimals(_floats(term.numbers(table)))
     if isinstance(term, Column):
         keys = _floats(term.keys(table.column(term.name)))
-        return Rounded.written(keys / _PER_UNIT[term.tag] if term.tag in _PER_UNIT else keys)
-    return Rounded.written(np.asarray(float(term)))
+        return Rounded.from_decimals(keys / _PER_UNIT[term.tag] if term.tag in _PER_UNIT else keys)
+    return Rounded.from_decimals(np.asarray(float(term)))
 
 
 def _floats(array: Any) -> Floats:
     return np.asarray(array.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
-def computed(left: Term, sign: str, right: Term) -> Term:
+def compute(left: Term, sign: str, right: Term) -> Term:
     """`left sign right`: a number where both are, rounded to 15 digits unless it is whole."""
     for part in (left, right):
         _ = unit_of(part)
@@ -353,14 +353,14 @@ def computed(left: Term, sign: str, right: Term) -> Term:
         return Arithmetic(left=left, sign=sign, right=right)
     value = _value(left, sign, right)
     if math.isnan(value):
-        raise ParameterError(f"{written(left)} {sign} {written(right)} has no value.")
+        raise ParameterError(f"{write_term(left)} {sign} {write_term(right)} has no value.")
     return value
 
 
-def signed(sign: str, term: Term) -> Term:
+def apply_sign(sign: str, term: Term) -> Term:
     """`+ term`, which is the term, or `- term`, which is 0 − term."""
     if unit_of(term) != "number":
-        raise ParameterError(f"{sign}{written(term)}: a sign is of a number, not of a date.")
+        raise ParameterError(f"{sign}{write_term(term)}: a sign is of a number, not of a date.")
     if sign == "+":
         return term
     return -term if _is_number(term) else Arithmetic(left=0, sign="-", right=term)
@@ -386,10 +386,10 @@ def read_number(digits: str) -> int | float:
     return int(digits) if digits.isdigit() and len(digits) <= _MOST_DIGITS else float(digits)
 
 
-def written(term: Term) -> str:
+def write_term(term: Term) -> str:
     """A term as the grammar reads it.
 
-    >>> written("it's"), written(True), written(-0.5), written(float("inf"))
+    >>> write_term("it's"), write_term(True), write_term(-0.5), write_term(float("inf"))
     ("'it''s'", 'true', '-0.5', '1e999')
     """
     if isinstance(term, Column):
