@@ -19,6 +19,7 @@ MOST_MODULES, MOST_SWITCHES = 38, 24  # that a row or a vector passes
 MOST_OF_THE_BARRIER = 2_500  # lines that an auditor reads, docstrings included, for one table and for several
 MOST_GIVEN, MOST_GIVEN_SWITCHES, MOST_CALL_SWITCHES = 40, 300, 4_000  # by house.py, of a CSV file of eight columns
 MOST_UP_TO_THE_NOISE = 4_000  # lines of functions that run before the first noise, in the release of a CSV file
+MOST_PARTICIPLES = 40  # names of functions such as `rejected`, where that is the plain word
 
 
 def _flat(chain: tuple[str, ...]) -> tuple[str, ...]:
@@ -47,6 +48,21 @@ def test_chains_are_found() -> None:
 def test_a_file_is_found_by_its_name_alone() -> None:
     names = [path.name for path in MODULES.values() if path.name != "__init__.py"]
     assert sorted(names) == sorted(set(names))
+
+
+def test_functions_say_what_they_do_or_return() -> None:
+    found = house.functions_named_by_participles()
+    assert len(found) <= MOST_PARTICIPLES, "name it by a verb or a noun, as `measure` or `rows_of`: " + ", ".join(found)
+
+
+@pytest.mark.parametrize("name", ["asked", "_told", "drawn", "__spelt"])
+def test_a_participle_would_be_seen(name: str) -> None:
+    assert house.is_participle(name)
+
+
+@pytest.mark.parametrize("name", ["ask", "_tell", "told_apart", "is_settled", "rows_of", "draw"])
+def test_verbs_and_nouns_are_let_through(name: str) -> None:
+    assert not house.is_participle(name)
 
 
 def test_names_are_imported_from_where_they_are_defined() -> None:
