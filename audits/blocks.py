@@ -16,12 +16,12 @@ from kernelease.exact.counting import ExactCounts
 from kernelease.ledgers import MemoryLedger
 from kernelease.measured.blocks import Block
 from kernelease.measured.counts import Contrasts
-from kernelease.measured.offsets import Moments
+from kernelease.measured.offsets import Moments, Sides
 from kernelease.measured.spreads import Spread
 from kernelease.measured.sums import AtMost, Clamped, Ramp
 from kernelease.passes import EncodedRows
 from kernelease.privacy import Neighbours, NoiseSource, PrivacyFilter
-from kernelease.privacy.sensitivity import ROWS, Sensitivity, block_sensitivity, centred_sensitivity
+from kernelease.privacy.sensitivity import ROWS, Sensitivity, block_sensitivity, centred_sensitivity, sides_sensitivity
 
 SIZES = (8, 2)
 TRIALS = {Effort.FAST: 300, Effort.FULL: 1_500}  # per world
@@ -41,17 +41,27 @@ SPREAD = Spread(  # of rows up to √50 long: those of atom 0 in the first colum
 )
 FROM_ONE_TO_ANOTHER = ([(4, 0), (5, 0), (0, 0)], [(4, 0), (5, 0), (3, 1)])  # of two axes, as long as can be
 
+FOUR = (2, 2, 2, 2)
+SIDES = Sides(
+    columns=(0, 1, 2, 3),
+    groups=tuple(np.zeros(size, dtype=np.int64) for size in FOUR),
+    share=1.0,
+    sides=(np.array([-1, 1]),) * 4,
+    ordered=FOUR,
+)
+HALF_OF_THE_COLUMNS = ([(0, 0, 1, 1), (1, 0, 1, 0), (1, 1, 1, 1)], [(0, 0, 1, 1), (1, 0, 1, 0), (1, 1, 0, 0)])
+
 INTERACTION = Contrasts(columns=(0, 1), groups=(np.arange(8), np.arange(2)), share=1.0)
 CENTRED = Contrasts(columns=(0,), groups=(np.arange(8),), share=1.0)
 ONE_CELL_SHARED = ([(3, 0), (4, 1), (5, 0)], [(3, 0), (4, 1), (5, 1)])  # that of the column with more of them
 
 
-def measured(block: Block) -> Run:
+def measured(block: Block, sizes: tuple[int, ...] = SIZES) -> Run:
     """One block, for the whole budget."""
 
     def run(rows: Any, noise: NoiseSource) -> object:
         codes = np.array(rows, dtype=np.int64).T
-        counts = ExactCounts.of(EncodedRows(lambda: iter([(codes, None)]), SIZES), SIZES)
+        counts = ExactCounts.of(EncodedRows(lambda: iter([(codes, None)]), sizes), sizes)
         budget = PrivacyFilter.open(
             PRIVACY, ledger=MemoryLedger(PRIVACY), subject=ROWS, coordinates=block.cells, purpose="an audit"
         )
@@ -70,9 +80,9 @@ def patched(run: Run, kind: type, method: str, broken: Callable[..., Any]) -> Ru
     return twin
 
 
-def charged(block: Block, broken: Callable[..., Sensitivity]) -> Run:
+def charged(block: Block, broken: Callable[..., Sensitivity], sizes: tuple[int, ...] = SIZES) -> Run:
     """A block whose noise is for another sensitivity than its own."""
-    return patched(measured(block), type(block), "sensitivity", broken)
+    return patched(measured(block, sizes), type(block), "sensitivity", broken)
 
 
 def as_counts(_: Block, neighbours: Any, unit: int) -> Sensitivity:
@@ -89,6 +99,12 @@ def for_unlike_rows(block: Block, neighbours: Any, unit: int) -> Sensitivity:
 def for_one_row(block: Block, neighbours: Any, unit: int) -> Sensitivity:
     """Noise for a row that leaves, where one comes in its place."""
     alone = centred_sensitivity(Neighbours.ADD_REMOVE, shape=block.grid, unit=unit)
+    return Sensitivity(l2=alone.l2, l1=alone.l1, neighbours=neighbours)
+
+
+def for_one_row_of_sides(block: Block, neighbours: Any, unit: int) -> Sensitivity:
+    """The same for sides."""
+    alone = sides_sensitivity(Neighbours.ADD_REMOVE, columns=len(block.columns), unit=unit)
     return Sensitivity(l2=alone.l2, l1=alone.l1, neighbours=neighbours)
 
 
@@ -172,6 +188,20 @@ CASES = (
             {
                 "charged as counts": charged(SPREAD, as_counts),
                 "rows of any length": patched(measured(SPREAD), AtMost, "of", without_limit),
+            },
+        ),
+    ),
+    Case(
+        name="sides of columns",
+        kind="audit",
+        claim="How often rows lie on the same sides of columns is worth no more than it was charged, whatever row is "
+        "replaced.",
+        run=game(
+            measured(SIDES, FOUR),
+            HALF_OF_THE_COLUMNS,
+            {
+                "charged as counts": charged(SIDES, as_counts, FOUR),
+                "charged for one row": charged(SIDES, for_one_row_of_sides, FOUR),
             },
         ),
     ),

@@ -301,7 +301,7 @@ TAGS = (
     "Matern52 Measurement MixtureSolver Moments Neighbours NoisyBags NoisyBlock NoisyBlocks NoisyEmbedding "
     "NoisyEmbeddings NoisyLook NormalPoints Nystrom OnColumns OneHot Order Other Polynomial Product "
     "PublicPoints PublicSeed PublishedRows Ramp RandomBinning RandomFeatures RationalQuadratic "
-    "SelectedDatabase Selection Shrinkage Similarity Simplex SlidingFrankWolfe SmallDatabase Spectrum Spread "
+    "SelectedDatabase Selection Shrinkage Sides Similarity Simplex SlidingFrankWolfe SmallDatabase Spectrum Spread "
     "Step Subspace SyntheticSet Tilting UniformPoints UnknownMethod WeightedSum"
 )
 

@@ -12,7 +12,7 @@ from kernelease.arrays import Floats
 from kernelease.conformance import check_block
 from kernelease.measured.blocks import Block
 from kernelease.measured.counts import Contrasts, Counts, without_means
-from kernelease.measured.offsets import Moments
+from kernelease.measured.offsets import Moments, Sides
 from kernelease.measured.spreads import Spread
 from kernelease.measured.sums import Ramp
 from kernelease.measured.views import NoisySums
@@ -36,6 +36,13 @@ BLOCKS: list[Block] = [
         mixing=np.array([[2, 1], [-1, 3]]),
         one=8,
         limit=400,
+    ),
+    Sides(
+        columns=(0, 1, 3),
+        groups=tuple(np.zeros(size, dtype=np.int64) for size in (3, 2, 4)),
+        share=0.1,
+        sides=(np.array([-1, 1, 0]), np.array([-1, 1]), np.array([1, -1, -1, -1])),
+        ordered=(2, 2, 0),
     ),
 ]
 

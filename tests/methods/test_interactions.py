@@ -12,7 +12,7 @@ from kernelease.certificate import Measurements
 from kernelease.errors import CapacityError, ParameterError, SchemaError
 from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.fit.mixtures.one_way import one_ways
-from kernelease.measured.blocks import finest
+from kernelease.measured.blocks import Block, finest
 from kernelease.measured.counts import Contrasts
 from kernelease.methods.interactions.interactions import Interactions
 from kernelease.methods.interactions.pairs import (
@@ -24,6 +24,8 @@ from kernelease.methods.interactions.pairs import (
     blocks_of,
     in_few_cells_too,
     pair_blocks,
+    second_look,
+    worth_adding,
 )
 from kernelease.methods.interactions.sets import MOST_FOURS, MOST_SET_NUMBERS, Cells, candidates
 from kernelease.methods.interactions.singles import TRIPLE, Shares, cells_of, coarser, width
@@ -85,7 +87,7 @@ def test_shares_are_positive_and_add_up_to_1(
 @given(st.integers(2, 200), st.floats(1e-6, 1e9), st.integers(0, 5000))
 def test_shares_add_up_to_1_where_pairs_are_chosen(columns: int, signal: float, most: int) -> None:
     rule = Shares.rule(columns, signal, known_rows=False, target=False)
-    for shares in (rule.strongest(most, 1.0), rule.strongest(most, 0.1), rule.with_choice(most + 1)):
+    for shares in (rule.alone(0.0), rule.alone(0.25), rule.with_choice(most + 1)):
         names = {field.name for field in dataclasses.fields(shares)} - {"count", "most"}
         parts = [getattr(shares, name) for name in names]
         assert min(parts) >= 0.0
@@ -295,6 +297,53 @@ def test_a_category_of_many_values_is_counted_in_no_more_cells_than_are_allowed(
     )
     assert block.shape[0] == 2
     assert MOST_OF_ONE / 2 < block.shape[1] <= MOST_OF_ONE
+
+
+# A second look at pairs.
+
+
+positive = st.floats(1e-3, 1e3)
+
+
+@given(st.lists(st.tuples(positive, positive, st.floats(1e-4, 1.0)), min_size=1, max_size=8), positive, st.data())
+def test_what_is_added_is_best_where_it_is(
+    pairs: list[tuple[float, float, float]], total: float, data: st.DataObject
+) -> None:
+    """No other division of the same total leaves less wrong: what is left is convex, so moves between two suffice."""
+    signal, noise, had = np.array(pairs).T
+    more = worth_adding(signal, noise, had, total)
+    assert more.min() >= 0.0
+    assert more.sum() == pytest.approx(total)
+
+    def wrong(added: np.ndarray) -> float:
+        return float((signal * noise / (signal * (had + added) + noise)).sum())
+
+    one, other = (data.draw(st.integers(0, len(pairs) - 1)) for _ in range(2))
+    moved = more.copy()
+    step = moved[one] * data.draw(st.floats(0.0, 1.0))
+    moved[one] -= step
+    moved[other] += step
+    assert wrong(more) <= wrong(moved) * (1.0 + 1e-9)
+
+
+def looked_at(tie: float) -> tuple[Block, ...]:
+    """What is looked at twice of four columns of six values, of which the first two go together so closely."""
+    generator = np.random.default_rng(0)
+    codes = generator.integers(0, 6, (4, 2_000))
+    codes[1] = np.where(generator.random(2_000) < tie, codes[0], codes[1])
+    pairs = list(itertools.combinations(range(4), 2))
+    cells = [np.arange(6)] * 4
+    first = blocks_of(pairs, cells, 0.5, centred=True)
+    noisy = noisy_blocks(codes, (6,) * 4, list(first))
+    return second_look(noisy, first, [np.full(6, 1.0 / 6.0)] * 4, 0.2)
+
+
+def test_a_second_look_is_at_what_goes_together() -> None:
+    tied, apart = looked_at(0.5), looked_at(0.0)
+    assert [block.columns for block in tied] == [(0, 1)]
+    assert sum(block.share for block in tied) == pytest.approx(0.2)
+    assert len(apart) == 6
+    assert [block.share for block in apart] == pytest.approx([0.2 / 6.0] * 6)
 
 
 # Refusals.

@@ -1,5 +1,7 @@
 """Schemas of several tables: what they become, and mistakes, each with a line that helps."""
 
+import dataclasses
+
 import pytest
 
 from kernelease.errors import SchemaError
@@ -237,3 +239,11 @@ def test_mistakes_with_code_books_are_told_with_their_line(tmp_path, old, new, b
         Tables.load(tmp_path / "shop.toml")
     assert words in str(caught.value)
     assert str(caught.value).startswith(f"shop.toml, line {line}:"), str(caught.value)
+
+
+def test_no_table_has_a_relation_of_its_own() -> None:
+    """One relation is of all tables: a document in which one of them is said to have another was changed."""
+    schema = Tables.parse(GOOD)
+    root = dataclasses.replace(schema.root, schema=dataclasses.replace(schema.root.schema, neighbours="add-remove"))
+    with pytest.raises(SchemaError, match=r"Declare neighbours once, in \[unit\]"):
+        dataclasses.replace(schema, tables=(root, *schema.tables[1:]))

@@ -20,6 +20,7 @@ from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.ledgers import MemoryLedger
 from kernelease.measured.blocks import Block
 from kernelease.measured.counts import Counts
+from kernelease.measured.offsets import MOST_SIDES, Sides
 from kernelease.measured.spreads import Spread
 from kernelease.methods.interactions.interactions import Interactions
 from kernelease.noises import SeededNoise
@@ -99,11 +100,12 @@ def larger(sizes: tuple[int, ...]) -> list[Block]:
 
 
 def totals(counts: ExactCounts) -> list[Any]:
-    """Single columns, pairs atom by atom, pairs and larger sets in cells, and products of scores."""
+    """Single columns, pairs atom by atom, pairs and larger sets in cells, products of scores, and of sides."""
+    sizes = counts.sizes
     found: list[Any] = [counts._count, *(single.tolist() for single in counts._singles.values())]
     for width in (1, 3):
         found += [table.tolist() for table in counts._exact(pairs(counts.sizes, width))]
-    return found + [table.tolist() for table in counts._exact([*larger(counts.sizes), spread(counts.sizes)])]
+    return found + [table.tolist() for table in counts._exact([*larger(sizes), spread(sizes), *sides(sizes)])]
 
 
 def spread(sizes: tuple[int, ...]) -> Spread:
@@ -121,6 +123,16 @@ def spread(sizes: tuple[int, ...]) -> Spread:
         one=64,
         limit=500_000,
     )
+
+
+def sides(sizes: tuple[int, ...]) -> list[Sides]:
+    """All columns, where there are several, with some atoms on neither side."""
+    if len(sizes) < 2:
+        return []
+    draw = np.random.default_rng(4)
+    own = tuple(np.concatenate([[1, -1], draw.integers(-1, 2, size - 2)]) for size in sizes)
+    groups = tuple(np.zeros(size, dtype=np.int64) for size in sizes)
+    return [Sides(columns=tuple(range(len(sizes))), groups=groups, share=0.1, sides=own, ordered=(0,) * len(sizes))]
 
 
 def released(counts: ExactCounts, schema: Schema) -> bytes:
@@ -206,6 +218,27 @@ def test_postgresql_counts_what_the_stream_counts(postgres: str, seed: int, rows
 
 
 needs_adult = pytest.mark.skipif(not ADULT.exists(), reason="the Adult data are not in ../shared/data/adult")
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "postgresql"])
+def test_sides_of_as_many_columns_as_there_can_be_fit(
+    engine: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    schema = Schema(tuple(Boolean(name=f"b{i}") for i in range(MOST_SIDES)))
+    cells = np.random.default_rng(0).integers(0, 2, (MOST_SIDES, 100)).astype(bool)
+    table = pa.table({f"b{i}": own for i, own in enumerate(cells)})
+    source = (
+        in_duckdb(tmp_path / "wide.duckdb", table)
+        if engine == "duckdb"
+        else in_postgresql(request.getfixturevalue("postgres"), table, "wide")
+    )
+    found, expected = (
+        counts._exact(sides(counts.sizes))[0].tolist()
+        for counts in (count_by_sql(source, schema), in_memory(open_source(table), schema))
+    )
+    assert found == expected
+    signs = np.where(cells, -1, 1)
+    assert found == [int(a @ b) for a, b in itertools.combinations(signs, 2)]
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "postgresql"])

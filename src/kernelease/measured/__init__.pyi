@@ -11,7 +11,7 @@ from kernelease.measured.embeddings import (
     NoisyEmbeddings as NoisyEmbeddings,
 )
 from kernelease.measured.measured import Choice as Choice, Measured as Measured
-from kernelease.measured.offsets import Moments as Moments
+from kernelease.measured.offsets import Moments as Moments, Sides as Sides
 from kernelease.measured.selected import SelectedDatabase as SelectedDatabase
 from kernelease.measured.spreads import Spread as Spread
 from kernelease.measured.sums import Ramp as Ramp

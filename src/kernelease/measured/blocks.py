@@ -206,11 +206,12 @@ class Block(Kind, ABC):
         return cells, np.stack([found[place] for place in program.wanted] or [np.ones_like(cells)], axis=1)
 
     def mover(
-        self, values: Floats, sigma: float, columns: tuple[int, ...], atoms: tuple[Integers, ...]
+        self, values: Floats, sigma: float, rows: float, columns: tuple[int | None, ...], atoms: tuple[Integers, ...]
     ) -> "RowMover | None":
-        """What moves drawn rows toward its noisy numbers; None where these say nothing.
+        """What moves drawn rows toward its noisy numbers, which are of so many rows; None where these say nothing.
 
-        Of each of its columns, `columns` has the place in rows, and `atoms` its atom for each of those there.
+        Of each of its columns, `columns` has the place in rows, None where it shares one with others, and `atoms` its
+        atom for each of those there.
         """
         return None
 
@@ -392,8 +393,9 @@ class NoisyBlock(Kind):
 
     What `values` are the block says: noise that says nothing is taken out of them.
 
-    `round` 0 measures every column and, where all can be seen, every pair; only the cells of pairs follow from noisy
-    single columns. What a later round measures was chosen: privately, or by a fit to what was measured before.
+    `round` 0 measures every column and, where all can be seen, every pair; the cells of pairs follow from noisy single
+    columns, and which are counted twice from noisy counts. What a later round measures was chosen: privately, or by a
+    fit to what was measured before.
     """
 
     block: Block

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
-from kernelease.measured.blocks import Block
+from kernelease.measured.blocks import Block, NoisyBlock
 from kernelease.measured.views import NoisySums, Precision, View, along, best_mean, common_coarsening
 from kernelease.privacy.sensitivity import Neighbours, Sensitivity, block_sensitivity, centred_sensitivity
 
@@ -216,6 +216,17 @@ def without_means(table: Floats) -> Floats:
     for axis in range(table.ndim):
         table = table - table.mean(axis=axis, keepdims=True)
     return table
+
+
+def squared_interactions(noisy: Sequence[NoisyBlock], distributions: Sequence[Floats], rows: float) -> Floats:
+    """Of contrasts of two columns each, Σ over cells of how far these go together, squared, without bias by noise."""
+    return np.array([_squared(one, [distributions[i] for i in one.block.columns], rows) for one in noisy])
+
+
+def _squared(noisy: NoisyBlock, distributions: Sequence[Floats], rows: float) -> float:
+    one, other = map(np.bincount, noisy.block.groups, distributions)
+    beyond = noisy.values - noisy.block.numbers_in(np.multiply.outer(rows * one, other).astype(np.float64))
+    return float((beyond**2).sum()) - noisy.sigma**2 * noisy.block.numbers
 
 
 # --------------------

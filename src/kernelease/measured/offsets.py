@@ -1,22 +1,24 @@
-"""Offsets of numbers from the middles of cells, and their sums over rows; groups and leaves."""
+"""Sums over rows of offsets within cells, and of sides of columns; groups and leaves."""
 
 import dataclasses
 import functools
+import itertools
 import math
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeAlias, final
+from typing import ClassVar, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
 from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks, RowSums, within
-from kernelease.measured.sums import Ramp, Whole
-from kernelease.privacy.sensitivity import Neighbours, Sensitivity, row_sensitivity
+from kernelease.measured.sums import Look, Ramp, Whole
+from kernelease.privacy.sensitivity import Neighbours, Sensitivity, row_sensitivity, sides_sensitivity
 from kernelease.table.columns.cells import Celled
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.listed import Hierarchy
@@ -261,3 +263,225 @@ class Moments(RowSums):
     def label(self) -> str:
         """Offsets."""
         return f"offsets of columns {self.columns}"
+
+
+# --------------------
+# On which sides of their middles rows lie in several columns.
+#
+# Counts of two columns need a noise that single cells can be seen through. A table of few rows, or of many columns, has
+# none such, but sums over all rows can still be told: how often two columns are both above their middles, or both
+# below. One vector has them for all pairs of columns at once, and one row moves it less than as many counts of pairs.
+
+
+MOST_SIDES = 64  # limit: columns of a block of sides: their pairs are two thousand sums
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Sides(RowSums):
+    """Whether rows lie on the same sides of columns: Σ s_i s_j over rows, i < j, with the side s_i of a row's atom.
+
+    A side is 1 or −1; what belongs to neither, a missing number say, has 0. All of it is public.
+    """
+
+    sides: tuple[Integers, ...]  # (atoms,) each
+    ordered: tuple[int, ...]  # of each column, how many of its first atoms are in an order: 0 for names
+
+    most_columns: ClassVar[int] = MOST_SIDES
+    moves_rows: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if not 2 <= len(self.columns) == len(self.sides) == len(self.ordered):
+            raise ParameterError("Sides: needs two columns or more, with the side of each atom and an order for each.")
+        if any(own.ndim != 1 or not {-1, 1} <= set(own.tolist()) <= {-1, 0, 1} for own in self.sides):
+            raise ParameterError("Sides: each column has atoms on both sides, 1 and −1, and 0 for those on neither.")
+        if any(not 0 <= count <= len(own) for count, own in zip(self.ordered, self.sides, strict=True)):
+            raise ParameterError(f"Sides: no more atoms are in an order than there are, got {self.ordered!r}.")
+        RowSums.__post_init__(self)
+
+    @cached_property
+    def addends(self) -> tuple[Whole, ...]:
+        """The products of all pairs of sides."""
+        looks = [Look(column=c, values=own) for c, own in zip(self.columns, self.sides, strict=True)]
+        return tuple([one * other for one, other in itertools.combinations(looks, 2)])
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """A number for each pair of columns."""
+        return (math.comb(len(self.columns), 2),)
+
+    def sensitivity(self, neighbours: Neighbours, unit: int) -> Sensitivity:
+        """Of D columns, a row adds D(D − 1)/2 products of size 1; those of two rows are no farther apart than D."""
+        return sides_sensitivity(neighbours, columns=len(self.columns), unit=unit)
+
+    def mover(
+        self, values: Floats, sigma: float, rows: float, columns: tuple[int | None, ...], atoms: tuple[Integers, ...]
+    ) -> "RowSides | None":
+        """What deals rows anew, by the columns that have a place of their own in them; None where fewer than two do."""
+        placed = [place for place, column in enumerate(columns) if column is not None]
+        if len(placed) < 2:
+            return None
+        table = np.zeros((len(columns), len(columns)))
+        table[np.triu_indices(len(columns), 1)] = values.ravel() / rows
+        return RowSides(
+            columns=tuple([column for column in columns if column is not None]),
+            sides=tuple([self.sides[i][atoms[i]] for i in placed]),
+            keys=tuple([np.where(self.ordered[i] > atoms[i], atoms[i], self.sides[i][atoms[i]]) for i in placed]),
+            ordered=tuple([self.ordered[i] > 0 for i in placed]),
+            measured=(table + table.T)[np.ix_(placed, placed)],
+            noise=sigma / rows,
+        )
+
+    @property
+    def label(self) -> str:
+        """Sides of so many columns."""
+        return f"sides of {len(self.columns)} columns"
+
+
+# --------------------
+# Rows that lie on the same sides as often as was measured.
+#
+# Each column's values are dealt to the rows anew, in the order of normal scores that have been turned toward the
+# correlations that sides tell: for two normal numbers that are cut in the middle, E s s′ = (2/π)·asin ρ.
+
+
+_TURNS = 4  # convention: after which products of sides are where they should be, to a hundredth
+_WIDTHS = (0.05, 0.1, 0.2, 0.4, 0.8)  # convention: of asin ρ of columns that go together, in standard deviations
+_SHARES = 8  # convention: of such pairs, from one of all to all but one
+_STEEPEST = 0.95 * math.pi / 2.0  # limit: of asin ρ: correlations are not asked to be nearer to 1
+_NARROWEST = 1e-3  # limit: of a variance, in any direction: a correlation matrix stays one that can be inverted
+_RAREST = 1e-3  # limit: of a side's share of rows
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowSides:
+    """What was measured of sides, for rows of a mixture: D of its columns."""
+
+    columns: tuple[int, ...]
+    sides: tuple[Integers, ...]  # (atoms,) each
+    keys: tuple[Integers, ...]  # (atoms,) each: by what values come first: their order, or their sides
+    ordered: tuple[bool, ...]
+    measured: Floats  # (D, D): the mean product of two sides; 0 on the diagonal
+    noise: float  # of each
+
+    def move(self, rows: Integers, generator: np.random.Generator) -> Integers:
+        """The same rows, (columns, n), with values of each column dealt to others of them."""
+        if rows.shape[1] <= len(self.columns):
+            return rows
+        wanted = self._wanted(self._sides_of(rows))
+        result = rows.copy()
+        for _ in range(_TURNS):
+            self._turn(result, wanted, generator)
+        return result
+
+    def _sides_of(self, rows: Integers) -> Integers:
+        """(D, n)."""
+        return np.stack([own[rows[column]] for column, own in zip(self.columns, self.sides, strict=True)])
+
+    def _wanted(self, sides: Integers) -> Floats:
+        """The mean products that rows should have: their own, and of what was measured beyond them the likely part."""
+        upper = np.triu_indices(len(sides), 1)
+        own, slopes = _products(sides), _slopes(sides)
+        beyond = ((self.measured - own) / slopes)[upper]
+        own[upper] += slopes[upper] * likely(beyond, self.noise / slopes[upper])
+        return np.triu(own, 1) + np.triu(own, 1).T
+
+    def _turn(self, rows: Integers, wanted: Floats, generator: np.random.Generator) -> None:
+        """Deal every column once, in place."""
+        sides = self._sides_of(rows)
+        scores = np.stack(
+            [
+                _normal_scores(key[rows[column]], own != 0, generator)
+                for column, key, own in zip(self.columns, self.keys, sides, strict=True)
+            ]
+        )
+        now: Floats = np.asarray(np.corrcoef(scores))
+        angles = np.arcsin(np.clip(now, -1.0, 1.0)) + (wanted - _products(sides)) / _slopes(sides)
+        turned = _transport(now, _as_correlations(np.sin(np.clip(angles, -_STEEPEST, _STEEPEST)))) @ scores
+        for place, (column, own) in enumerate(zip(self.columns, sides, strict=True)):
+            inside = np.flatnonzero(own)
+            values = rows[column, inside]
+            if self.ordered[place]:
+                rows[column, inside[np.argsort(turned[place, inside])]] = values[np.argsort(scores[place, inside])]
+            else:
+                rows[column, inside] = _exchanged(values, own[inside], turned[place, inside])
+
+
+def likely(found: Floats, noise: Floats) -> Floats:
+    """What is to be expected of asin ρ, found with noise, where some are 0 and the others normal about 0.
+
+    How many are, and how far from 0, is not known: the mean over `_SHARES` and `_WIDTHS`, by their likelihood.
+
+    >>> likely(np.array([0.1, -0.1, 0.05, 0.9]), np.full(4, 0.1)).round(1).tolist()
+    [0.0, -0.0, 0.0, 0.9]
+    """
+    fewest = 1.0 / (len(found) + 1)
+    squares, variances = noise**2, np.array(_WIDTHS)[:, None] ** 2
+    gains = 0.5 * (np.log(squares / (squares + variances)) + found**2 * (1.0 / squares - 1.0 / (squares + variances)))
+    shares = np.geomspace(fewest, 1.0 - fewest, _SHARES)[:, None, None]
+    both = np.logaddexp(np.log(shares) + gains, np.log1p(-shares))  # over the likelihood of noise alone
+    evidence = both.sum(axis=2)
+    parts = np.exp(np.log(shares) + gains - both) * (variances / (squares + variances))
+    weights = np.exp(evidence - evidence.max())
+    expected: Floats = found * np.einsum("sw,swn->n", weights / weights.sum(), parts)
+    return expected
+
+
+def _products(sides: Integers) -> Floats:
+    """Mean products of sides: (D, n) → (D, D)."""
+    signs = sides.astype(np.float64)
+    products: Floats = signs @ signs.T / sides.shape[1]
+    return products
+
+
+def _slopes(sides: Integers) -> Floats:
+    """By how much a mean product grows with asin ρ, near ρ = 0, where columns are cut as here: (D, D).
+
+    4 φ(t) φ(t′), with the places t of the cuts in normal scores, of the rows that are on a side of both columns.
+    """
+    here = np.count_nonzero(sides, axis=1) / sides.shape[1]
+    below = np.count_nonzero(sides < 0, axis=1) / np.maximum(1, np.count_nonzero(sides, axis=1))
+    cuts = ndtri(np.clip(below, _RAREST, 1.0 - _RAREST))
+    heights = 2.0 * np.maximum(here, _RAREST) * np.exp(-0.5 * cuts**2) / math.sqrt(2.0 * math.pi)
+    slopes: Floats = np.outer(heights, heights)
+    return slopes
+
+
+def _normal_scores(keys: Integers, inside: NDArray[np.bool_], generator: np.random.Generator) -> Floats:
+    """Normal scores of keys among those inside, in a random order where they are equal; 0 for all others: (n,)."""
+    scores = np.zeros(len(keys))
+    places = np.flatnonzero(inside)
+    order = places[np.lexsort((generator.random(len(places)), keys[places]))]
+    scores[order] = ndtri((np.arange(len(order)) + 0.5) / max(1, len(order)))
+    return scores
+
+
+def _as_correlations(table: Floats) -> Floats:
+    """The matrix without directions of negative variance, with ones on its diagonal."""
+    np.fill_diagonal(table, 1.0)
+    widths, directions = np.linalg.eigh(table)
+    table = (directions * np.maximum(widths, _NARROWEST)) @ directions.T
+    deviations = np.sqrt(np.diag(table))
+    correlations: Floats = table / np.outer(deviations, deviations)
+    return correlations
+
+
+def _transport(now: Floats, wanted: Floats) -> Floats:
+    """The symmetric map that gives normal numbers of one covariance another, and moves them the least."""
+    widths, directions = np.linalg.eigh(now)
+    roots = np.sqrt(np.maximum(widths, _NARROWEST))
+    root, back = ((directions * own) @ directions.T for own in (roots, 1.0 / roots))
+    inner, turned = np.linalg.eigh(root @ wanted @ root)
+    transport: Floats = back @ (turned * np.sqrt(np.maximum(inner, 0.0))) @ turned.T @ back
+    return transport
+
+
+def _exchanged(values: Integers, sides: Integers, turned: Floats) -> Integers:
+    """Names, of which as few as possible change places: rows that now come above the cut take those of others."""
+    above = np.zeros(len(values), dtype=bool)
+    above[np.argsort(turned)[np.count_nonzero(sides < 0) :]] = True
+    entering, leaving = np.flatnonzero(above & (sides < 0)), np.flatnonzero(~above & (sides > 0))
+    result = values.copy()
+    result[entering], result[leaving] = values[leaving], values[entering]
+    return result

@@ -108,11 +108,13 @@ class Spread(RowSums):
         )
 
     def mover(
-        self, values: Floats, sigma: float, columns: tuple[int, ...], atoms: tuple[Integers, ...]
+        self, values: Floats, sigma: float, rows: float, columns: tuple[int | None, ...], atoms: tuple[Integers, ...]
     ) -> "RowSpread | None":
-        """What brings rows as near to each other; None where no row was seen."""
-        found = self.moments(values, sigma)
-        return None if found is None else RowSpread(block=self, columns=columns, atoms=atoms, found=found)
+        """What brings rows as near to each other; None where no row was seen, or a column has no place of its own."""
+        found, places = self.moments(values, sigma), tuple([column for column in columns if column is not None])
+        if found is None or len(places) < len(columns):
+            return None
+        return RowSpread(block=self, columns=places, atoms=atoms, found=found)
 
     @property
     def label(self) -> str:

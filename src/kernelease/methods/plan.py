@@ -287,9 +287,9 @@ def _blocks(
 ) -> tuple[Block, ...]:
     """Single columns and pairs as they would be measured if every column were uniform.
 
-    The real cells follow from noisy counts, and so does what a column gets in the second look at it; both looks are one
-    block here. Where pairs are chosen, all are here that could be; or, with a counter of `alike`, one of those that are
-    alike, which are counted in it. Details and larger sets are chosen later, and are left out.
+    The real cells follow from noisy counts, and so does what a column or a pair gets in the second look at it; both
+    looks are one block here. Where pairs are chosen, all are here that could be; or, with a counter of `alike`, one of
+    those that are alike, which are counted in it. Details and larger sets are chosen later, and are left out.
     """
     columns = group_values(schema.columns)
     noise, shares = count_noise(privacy, total), method.shares(columns, privacy, total, rows, kept)

@@ -187,6 +187,15 @@ def centred_sensitivity(neighbours: Neighbours, *, shape: tuple[int, ...], unit:
     )
 
 
+def sides_sensitivity(neighbours: Neighbours, *, columns: int, unit: int = 1) -> Sensitivity:
+    """Sensitivity of sums of all s_i s_j, i < j, with s_i in {−1, 0, 1} for each of D columns: two are D apart at most.
+
+    Not twice as far as one of them is long, since no two differ in all products (docs/proofs/interactions.md).
+    """
+    pairs = math.comb(columns, 2)
+    return row_sensitivity(neighbours, l2=math.sqrt(pairs), l1=float(pairs), apart=float(columns), unit=unit)
+
+
 def distance_sensitivity(neighbours: Neighbours, *, unit: int = 1) -> int:
     """How far one row (or person) moves Σ |count − c| over the cells of a block, for public integers c: exactly.
 

@@ -143,6 +143,9 @@ class Tables:
     places: tuple[Place, ...] = dataclasses.field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        if other := next((one for one in self.tables if one.schema.neighbours != self.neighbours), None):
+            told = f"is declared {other.schema.neighbours}, all tables together {self.neighbours}"
+            raise SchemaError(f"table {other.name!r} {told}. Declare neighbours once, in [unit].", path=("neighbours",))
         flat, places = _flatten(self)
         object.__setattr__(self, "flat", flat)
         object.__setattr__(self, "places", places)

@@ -114,11 +114,16 @@ def _sums(codes: str, blocks: Sequence[Block], rows: SqlRows) -> str:
     return " UNION ALL ".join(_block_sums(index, block, codes, rows) for index, block in enumerate(blocks))
 
 
+_TEXTS = 100  # limit: that are joined one after the other: DuckDB parses no deeper expression than of a thousand
+
+
 def _block_sums(index: int, block: Block, codes: str, rows: SqlRows) -> str:
     groups = tuple([Look(column=c, values=group) for c, group in zip(block.columns, block.groups, strict=True)])
     strides = tuple([math.prod(block.grid[axis + 1 :]) for axis in range(len(groups))])
     (cell, *numbers), relation = Program.of([Mixed(parts=groups, weights=strides), *block.addends]).selects(codes, rows)
-    totals = " || ' ' || ".join(f"CAST(SUM({number}) AS VARCHAR)" for number in numbers)
+    texts = [f"CAST(SUM({number}) AS VARCHAR)" for number in numbers]
+    parts = (" || ' ' || ".join(texts[begin : begin + _TEXTS]) for begin in range(0, len(texts), _TEXTS))
+    totals = " || ' ' || ".join(f"({part})" for part in parts)
     return f"SELECT {index} AS part, {cell} AS cell, {totals} AS totals FROM {relation} GROUP BY 2"
 
 

@@ -154,7 +154,7 @@ def test_answers_come_from_the_pair_s_own_cells(release):
     assert low <= 0.33 - 0.2 * 0.01 <= high
     own = [one for one in release.measurements.measured.blocks if one.block.columns == (0, 1)]
     answered = {item.columns: item.cells for item in release.answers().items}
-    assert answered["start", "end"] == own[0].block.cells < own[1].block.cells
+    assert answered["start", "end"] == own[0].block.cells < own[-1].block.cells
 
 
 def test_a_release_with_details_survives_its_file(release, tmp_path):

@@ -166,7 +166,7 @@ def test_two_releases_are_compared_in_the_cells_of_both_layouts(released: ke.Rel
     same = ke.release(_table(seed=5), schema=schema, privacy=(2.0, 1e-9), noise=noise, method=method)
     assert released.measurements.laid_domain.schema != same.measurements.laid_domain.schema
     assert released.tests.two_sample(same, draws=200).p_value > 0.001
-    shifted = _table(seed=6).set_column(0, "balance", pa.array(_table(seed=6)["balance"].to_numpy() + 1_000))
+    shifted = _table(seed=6).set_column(0, "balance", pa.array(_table(seed=6)["balance"].to_numpy() + 5_000))
     other = ke.release(shifted, schema=schema, privacy=(2.0, 1e-9), noise=noise, method=method)
     assert released.tests.two_sample(other, draws=200).p_value < 0.05
 

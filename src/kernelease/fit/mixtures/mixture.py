@@ -385,16 +385,17 @@ class _Task:
 
 
 def _movers(noisy: NoisyBlocks, levels: Levels, compounds: Compounds | None) -> Iterator[RowMover]:
-    """What moves rows toward sums over them, where each of their columns has its own place and atoms in a mixture."""
+    """What moves rows toward sums over them. A column that is a part of another, or in groups, has no place there."""
     for block, one in [(one.block, one) for one in noisy.moments if one.block.moves_rows]:
         places: tuple[int, ...] = block.columns
         atoms: tuple[Integers, ...] = tuple([np.arange(noisy.sizes[column]) for column in places])
         if compounds is not None:
             atoms = tuple([compounds.atoms[column] for column in places])
             places = tuple([compounds.origins[column] for column in places])
-        if len(set(places)) == len(places) and all(levels[place] is None for place in places):
-            mover = block.mover(one.values, one.sigma, places, atoms)
-            yield from () if mover is None else (mover,)
+        alone = [places.count(place) == 1 and levels[place] is None for place in places]
+        own = tuple([place if free else None for place, free in zip(places, alone, strict=True)])
+        mover = block.mover(one.values, one.sigma, noisy.rows, own, atoms)
+        yield from () if mover is None else (mover,)
 
 
 def _told_columns(noisy: NoisyBlocks, columns: Sequence[OneWay], compounds: Compounds) -> tuple[Told, ...]:

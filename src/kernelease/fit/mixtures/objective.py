@@ -482,7 +482,12 @@ def _fitted_blocks(noisy: NoisyBlocks) -> list[NoisyBlock]:
 def signal_of(noisy: NoisyBlocks) -> float:
     """Rows over the noise of a count of several columns, in the finest cells of each; 0 where there is none."""
     several = _fitted_blocks(noisy)
-    levels = [several[place].sigma for place in finest([block.block for block in several])]
+    known: dict[tuple[tuple[int, ...], int], float] = {}
+    for one in several:  # what was counted twice in the same cells is known better
+        cells = one.block.columns, one.block.cells
+        known[cells] = known.get(cells, 0.0) + one.sigma**-2.0
+    best = [several[place].block for place in finest([block.block for block in several])]
+    levels = [known[block.columns, block.cells] ** -0.5 for block in best]
     levels += [block.sigma for block in several if not block.block.covers(block.block.columns)]
     return noisy.rows / float(np.median(levels)) if levels else 0.0
 

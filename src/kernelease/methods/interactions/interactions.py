@@ -1,7 +1,6 @@
 """Tables: noisy counts of columns, pairs and chosen larger sets, and a mixture of products that matches them."""
 
 import functools
-import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +15,7 @@ from kernelease.fit.mixtures.maps import closer_look, compounds_of, most_closer_
 from kernelease.fit.mixtures.mixture import Mixture, MixtureSolver
 from kernelease.fit.mixtures.one_way import distributions_of
 from kernelease.measured.blocks import Block, NoisyBlocks, finest
-from kernelease.measured.counts import Counts
+from kernelease.measured.counts import Contrasts, Counts
 from kernelease.measured.looks import Laid, NoisyLook, laid_columns
 from kernelease.measured.measured import Measured
 from kernelease.measured.offsets import declared_levels
@@ -29,7 +28,15 @@ from kernelease.methods.interactions import (
     texture,
 )
 from kernelease.methods.interactions.notices import release_notices
-from kernelease.methods.interactions.pairs import MOST_CLASSES, Pairing, blocks_of, pair_noise, with_share
+from kernelease.methods.interactions.pairs import (
+    AGAIN,
+    MOST_CLASSES,
+    Pairing,
+    blocks_of,
+    pair_noise,
+    second_look,
+    with_share,
+)
 from kernelease.methods.interactions.rounds import (
     CHOSEN,
     FITTING,
@@ -128,7 +135,8 @@ class Interactions(Method):
             singles=4 * (sum(sizes) + atoms),
             pairs=pair_blocks.most_pair_numbers(sizes, self._split_column(columns)),
             triples=set_blocks.most_set_numbers(sizes, self.triples),
-            moments=moments.most_moment_numbers(columns) + moments.most_spread_numbers(columns),
+            moments=moments.most_moment_numbers(columns)
+            + max(moments.most_spread_numbers(columns), pair_blocks.most_side_numbers(len(columns))),
             details=details.most_detail_numbers(sizes) + most_closer_numbers(sizes),
             looks=looks,
             promised=set_blocks.most_promised_numbers(sizes, self.needed_sets(columns)),
@@ -204,18 +212,30 @@ class Interactions(Method):
         if rounds.rows is None:
             rounds.count([number_of_rows(SIZE)])
         shares = self.shares(columns, budget.privacy, budget.total, rounds.noisy.rows, kept)
-        alone, spread = len(columns) == 1 or shares.most == 0, None
-        if alone:
-            self._measure_singles(rounds, columns, rounds.left, level, interactions=len(columns) > 1)
+        if len(columns) == 1 or shares.most == 0:
+            last = self._measure_alone(rounds, columns, shares, level)
         else:
             self._measure_singles(rounds, columns, shares.singles, level, interactions=shares.interactions)
-            spread = self._measure_together(rounds, columns, shares, level, seed, progress)
+            last = self._measure_together(rounds, columns, shares, level, seed, progress)
         self._measure_promised(rounds, columns, level)
         self._measure_moments(rounds, columns, level)
-        if spread is not None:
-            rounds.keep(-spread.share)
-            rounds.weigh([spread])
+        if last is not None:
+            rounds.keep(-last.share)
+            rounds.weigh([last])
         return rounds.noisy_blocks
+
+    def _measure_alone(self, rounds: Rounds, columns: Sequence[Column], shares: Shares, noise: Noise) -> Block | None:
+        """Single columns; what comes back is how the sides of rows are to be counted, for which a share is kept."""
+        rounds.keep(shares.sides)
+        self._measure_singles(rounds, columns, rounds.left, noise, interactions=len(columns) > 1)
+        if shares.sides == 0.0:
+            return None
+        free = [None if inside else column for column, inside in zip(columns, rounds.leaves, strict=True)]
+        block = pair_blocks.side_block(free, distributions_of(rounds.noisy), shares.sides)
+        if block is None:
+            rounds.keep(-shares.sides)
+            self._measure_again(rounds, columns, rounds.left, noise)
+        return block
 
     def _measure_singles(
         self, rounds: Rounds, columns: Sequence[Column], share: float, noise: Noise, *, interactions: bool
@@ -277,7 +297,7 @@ class Interactions(Method):
     ) -> Block | None:
         """Pairs, and larger sets where all pairs can be seen; single columns once more where none can.
 
-        What comes back is how numbers are to be looked at together, for which a share is kept.
+        What comes back is how numbers are to be looked at together in the end, for which a share is kept.
         """
         if shares.most is not None:
             return self._measure_chosen(rounds, columns, shares, noise, seed, progress)
@@ -293,7 +313,7 @@ class Interactions(Method):
         if not cells.any_sets(pairs):
             rounds.count(with_share(pairs, rounds.left))
             return None
-        rounds.count(pairs)
+        self._measure_pairs(rounds, pairs)
         mixture = self._fit_roughly(rounds, seed, progress)
         progress.stage(CHOSEN)
         if mixture is None:
@@ -306,6 +326,19 @@ class Interactions(Method):
         rounds.count(replace(pairing, shares=shares).details(mixture, pairs), stage=1)
         self._measure_sets(rounds, mixture, cells, shares, noise)
         return spread
+
+    def _measure_pairs(self, rounds: Rounds, pairs: Sequence[Block]) -> None:
+        """All pairs; of what interactions get a part goes to a second look at those that noise hides most of.
+
+        A target's pairs have more than others from the start, and keep it.
+        """
+        if self.target is not None or not isinstance(pairs[0], Contrasts):
+            rounds.count(pairs)
+            return
+        whole = sum(block.share for block in pairs)
+        rounds.count(with_share(pairs, (1.0 - AGAIN) * whole))
+        noisy = rounds.noisy
+        rounds.count(second_look(noisy, pairs, distributions_of(noisy), AGAIN * whole))
 
     def _fit_roughly(self, rounds: Rounds, seed: PublicSeed, progress: Progress) -> Mixture | None:
         """What is known so far, by which the rest is measured; None where this fit fails.
@@ -448,6 +481,7 @@ class Interactions(Method):
         columns = group_values(columns)
         if kept:
             whole = self.shares(columns, privacy, total, rows)
+            whole = replace(whole, singles=whole.singles + whole.sides, sides=0.0)  # whoever comes after tells more
             return whole.beside(kept / (1.0 - self._aside(columns)))  # of what the shares are parts of
         if privacy.pure:
             return self._shares(columns, privacy, total, rows, interactions=False)
@@ -478,14 +512,9 @@ class Interactions(Method):
         most, forest = selection.affordable(pairs, together, rows, faint), len(columns) - 1
         all_of_them = most < 2 * forest and faint(together / pairs) <= selection.FAINT_IF_ALL * rows
         if most < pairs and not all_of_them:
-            few = selection.affordable(selection.STRONGEST, together, rows, faint, selection.FAINT_IF_ALL)
-            alone, cells = (
-                noise(shares.singles / len(columns)),
-                _typical_cells(columns, rows, faint(together / selection.STRONGEST)),
-            )
-            told = few == selection.STRONGEST and selection.tells(pairs, rows, noise, alone, cells)
-            needed = together * few / max(most, 1)  # of which a pair's count has a noise of `FAINT` of all rows
-            shares = shares.with_choice(most) if most >= forest else shares.strongest(few if told else 0, needed)
+            told = functools.partial(noise_scale, privacy, total)
+            sides = selection.sides_share(len(columns), rows, told, privacy.relation)
+            shares = shares.with_choice(most) if most >= forest else shares.alone(sides)
         return shares.beside(aside)
 
     def _aside(self, columns: Sequence[Column]) -> float:
@@ -527,11 +556,6 @@ def with_analyses(method: Method, schema: Schema | None) -> Method:
             f"analyses: {type(method).__name__} counts no columns together. Remove [analyses], or take Interactions."
         )
     return replace(method, analyses=(*method.analyses, *schema.analyses))
-
-
-def _typical_cells(columns: Sequence[Column], rows: float, noise: float) -> float:
-    """About how many cells columns have in pairs, where counts of pairs have such noise: those that it shows."""
-    return min(float(np.mean([column.size for column in columns])), max(2.0, math.sqrt(rows / noise)))
 
 
 def count_noise(privacy: Privacy, total: Loss) -> Noise:

@@ -34,9 +34,9 @@ def planned_notices(
     """Before a release: of so many `pairs` that will be measured, and a `floor` of noise of one column, as a share."""
     told = [_hidden_notice(schema, privacy, rows, method, floor)] if ANSWERED * floor > MOST_HIDDEN else []
     if pairs == 0 and len(schema) > 1:
-        told.append(_unrelated_notice(schema, privacy, rows, method, "will be"))
-    if 0 < pairs < len(schema) - 1:
-        told.append(_few_related(schema, privacy, rows, pairs, "will be"))
+        total = method.reserve(schema.columns).total(privacy)
+        sides = method.shares(schema.columns, privacy, total, rows).sides > 0.0
+        told.append(_unrelated_notice(schema, privacy, rows, method, "will be", sides=sides))
     return *told, *_free_texts(schema)
 
 
@@ -51,9 +51,8 @@ def release_notices(
     floor = float(np.median([noisy.deviation for noisy in alone.values()])) / measured.rows if alone else 0.0
     told = [_hidden_notice(schema, privacy, measured.rows, method, floor)] if ANSWERED * floor > MOST_HIDDEN else []
     if pairs == 0 and len(schema) > 1:
-        told.append(_unrelated_notice(schema, privacy, measured.rows, method, "was"))
-    if 0 < pairs < len(schema) - 1:
-        told.append(_few_related(schema, privacy, measured.rows, pairs, "were"))
+        sides = any(noisy.block.moves_rows for noisy in measured.moments)
+        told.append(_unrelated_notice(schema, privacy, measured.rows, method, "was", sides=sides))
     return *told, *_free_texts(schema), *_lost_columns(schema, alone, measured.rows)
 
 
@@ -63,47 +62,56 @@ def _what(schema: Schema, privacy: Privacy, rows: float) -> str:
     return f"with {rows:,.0f} {one}s and {columns}, epsilon = {privacy.epsilon:.3g}"
 
 
-def _unrelated_notice(schema: Schema, privacy: Privacy, rows: float, method: "Interactions", verb: str) -> str:
-    """The notice that only single columns were measured, and how few of them, or which ε, would show pairs."""
+def _unrelated_notice(
+    schema: Schema, privacy: Privacy, rows: float, method: "Interactions", verb: str, *, sides: bool
+) -> str:
+    """The notice that no pair of columns was counted, and how few of them, or which ε, would show pairs.
+
+    With `sides`, rows were told to lie above or below the middles of columns, which is something.
+    """
     free = replace(method, target=None)
-    several = _most_related(schema.columns, privacy, rows, free)
+    several = _most_related(schema.columns, privacy, rows, free, counted=sides)
     enough = [
         epsilon
         for epsilon in EPSILONS
-        if epsilon > privacy.epsilon and _relates(schema.columns, replace(privacy, epsilon=epsilon), rows, free)
+        if epsilon > privacy.epsilon
+        and _relates(schema.columns, replace(privacy, epsilon=epsilon), rows, free, counted=sides)
     ]
     ways = [f"name up to {several} columns"] if several > 1 else []
     ways += [f"raise epsilon to {enough[0]:g}"] if enough else []
     ways += [] if ways else ["a table of more rows is needed"]
+    if sides:
+        return (
+            f"No pair of columns {verb} counted: {_what(schema, privacy, rows)} shows single columns, and of two "
+            "columns only how often rows are above or below the middles of both. Rows hold a part of strong "
+            f"correlations by that, and nothing finer; for counts, {' or '.join(ways)}."
+        )
     return (
         f"No relation between columns {verb} measured: {_what(schema, privacy, rows)} shows single columns only; "
         f"{' or '.join(ways)}."
     )
 
 
-def _few_related(schema: Schema, privacy: Privacy, rows: float, pairs: int, verb: str) -> str:
-    """The notice that a few pairs alone were measured, and how far the choice and the counts can be relied on."""
-    every = len(schema) * (len(schema) - 1) // 2
-    return (
-        f"Of {every:,} pairs of columns only {pairs} {verb} measured, those that a noisy choice found strongest: "
-        f"{_what(schema, privacy, rows)} shows no other relation. Their rows hold a part of a strong correlation, and "
-        "a choice may miss; name fewer columns, or raise epsilon."
-    )
-
-
-def _relates(columns: Sequence[Column], privacy: Privacy, rows: float, method: "Interactions") -> bool:
-    """Whether pairs of these columns would be measured."""
+def _relates(
+    columns: Sequence[Column], privacy: Privacy, rows: float, method: "Interactions", *, counted: bool
+) -> bool:
+    """Whether pairs of these columns would be measured: `counted`, or at least told by sides."""
     total = method.reserve(tuple(columns)).total(privacy)
-    return len(columns) > 1 and method.shares(columns, privacy, total, rows).most != 0
+    shares = method.shares(columns, privacy, total, rows)
+    return len(columns) > 1 and (shares.most != 0 or (shares.sides > 0.0 and not counted))
 
 
-def _most_related(columns: Sequence[Column], privacy: Privacy, rows: float, method: "Interactions") -> int:
+def _most_related(
+    columns: Sequence[Column], privacy: Privacy, rows: float, method: "Interactions", *, counted: bool
+) -> int:
     """The most columns of which pairs would be measured, whichever they are: those with the most atoms are tried."""
     ordered = sorted(columns, key=lambda column: -column.size)
     low, high = 1, len(ordered)
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if _relates(ordered[:middle], privacy, rows, method) else (low, middle - 1)
+        low, high = (
+            (middle, high) if _relates(ordered[:middle], privacy, rows, method, counted=counted) else (low, middle - 1)
+        )
     return low
 
 

@@ -3,7 +3,7 @@
 import dataclasses
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
@@ -11,11 +11,10 @@ import numpy as np
 
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import CapacityError
-from kernelease.measured.blocks import Block, refine
-from kernelease.measured.counts import Contrasts, Counts
+from kernelease.measured.blocks import Block, NoisyBlocks, finest, refine
+from kernelease.measured.counts import Contrasts, Counts, squared_interactions
+from kernelease.measured.offsets import MOST_SIDES, Sides
 from kernelease.methods.interactions.singles import (
-    CHOICE,
-    FOREST,
     SEEN,
     Noise,
     Shares,
@@ -24,6 +23,7 @@ from kernelease.methods.interactions.singles import (
     halve_cells,
     width,
 )
+from kernelease.privacy.sensitivity import Neighbours, Sensitivity, sides_sensitivity
 from kernelease.table.columns.cells import Celled
 from kernelease.table.columns.column import Column
 
@@ -187,9 +187,9 @@ def with_share(blocks: Sequence[Block], share: float) -> tuple[Block, ...]:
 
 
 def most_pair_numbers(sizes: Sequence[int], target: int | None) -> int:
-    """The most counts of this round, whatever the cells turn out to be, and again in cells half as many."""
+    """The most counts of this round, whatever the cells turn out to be, in cells half as many, and in both again."""
     numbers = sum(math.prod(sizes[i] for i in columns) for columns in _sets(len(sizes), target))
-    return min(MOST_PAIR_NUMBERS, 3 * numbers // 2)
+    return 2 * min(MOST_PAIR_NUMBERS, 3 * numbers // 2)
 
 
 def check_width(columns: Sequence[Column]) -> None:
@@ -252,6 +252,121 @@ def _few_cells(column: Column, distribution: Floats, cells: Integers) -> Integer
 
 
 # --------------------
+# A second look at pairs, where all are measured as interactions.
+#
+# Of two columns that have nothing to do with each other a rough count says enough: what it shows is shrunk to nothing,
+# and that is right. Of two that go together in many cells all noise is an error of the release. Which are which the
+# first look says, for nothing.
+
+
+# convention: of the share of pairs, what waits for the second look. Twice as much is nearer on tables of few rows
+# and farther on long ones (docs/research.md: Tables: a second look at pairs)
+AGAIN = 0.15
+CERTAIN = 2.0  # convention: standard deviations by which interactions must stand out, all cells of a pair together
+LITTLE = 0.1  # convention: of what a pair has already: with less it is not counted again
+
+
+def second_look(
+    noisy: NoisyBlocks, pairs: Sequence[Block], distributions: Sequence[Floats], share: float
+) -> tuple[Block, ...]:
+    """The interactions that gain most from a second count in the same cells, for `share` of the budget together.
+
+    Where none stands out these are all of them again, in the same proportions.
+    """
+    columns = {pairs[place].columns for place in finest(pairs)}
+    first = [noisy.blocks[place] for place in finest([one.block for one in noisy.blocks])]
+    found = [one for one in first if one.block.columns in columns]
+    squares = squared_interactions(found, distributions, noisy.rows)
+    noise = np.array([one.sigma**2 for one in found])
+    numbers = np.array([one.block.numbers for one in found])
+    had = np.array([one.block.share for one in found])
+    clear = np.flatnonzero(squares > CERTAIN * noise * np.sqrt(2.0 * numbers))
+    if not len(clear):
+        return with_share(pairs, share)
+    more = np.zeros(len(found))
+    more[clear] = worth_adding(squares[clear], (had * noise * numbers)[clear], had[clear], share)
+    again = [
+        dataclasses.replace(one.block, share=part)
+        for one, part in zip(found, more.tolist(), strict=True)
+        if part > LITTLE * one.block.share
+    ]
+    return with_share(again or pairs, share)
+
+
+def worth_adding(squares: Floats, noise: Floats, had: Floats, total: float) -> Floats:
+    """How much more of the budget each pair should get, `total` together, so that what is left wrong is least.
+
+    Interactions of square s under noise of square a/share, shrunk as is best, are off by s·a/(s·share + a); the sum is
+    least where share = c·√a − a/s, with one c for all that get any.
+
+    >>> worth_adding(np.array([9.0, 9.0, 1e-9]), np.array([1.0, 4.0, 4.0]), np.array([0.1, 0.1, 0.1]), 0.6).round(3)
+    array([0.241, 0.359, 0.   ])
+    """
+    owed, slope = had + noise / squares, np.sqrt(noise)
+    order = np.argsort(owed / slope)
+    levels = (total + np.cumsum(owed[order])) / np.cumsum(slope[order])
+    level = levels[np.flatnonzero(levels >= (owed / slope)[order])[-1]]
+    more: Floats = np.maximum(0.0, level * slope - owed)
+    return more
+
+
+# --------------------
+# Sides, where not even a forest of pairs can be seen: whether rows are above or below the middles of columns.
+
+
+SIDES = 0.25  # convention: of the budget, at most. A third costs single columns more than it is worth
+CLEAR, DIM = 0.125, 0.2  # convention: the noise of a mean product that is wanted, and at most. Of what goes together: 1
+
+
+def sides_share(
+    columns: int, rows: float, noise: Callable[[Sensitivity, float], float], neighbours: Neighbours
+) -> float:
+    """What of the budget the sides of so many columns get: what they need, at most `SIDES`; 0 where they stay dim."""
+    moved = sides_sensitivity(neighbours, columns=min(columns, MOST_SIDES))
+    return next((share for share in _SHARES if noise(moved, share) <= (CLEAR if share < SIDES else DIM) * rows), 0.0)
+
+
+_SHARES = tuple(SIDES * step / 64.0 for step in range(1, 65))
+
+
+def most_side_numbers(columns: int) -> int:
+    """The most noisy numbers of a block of sides."""
+    return math.comb(min(MOST_SIDES, columns), 2)
+
+
+def side_block(columns: Sequence[Column | None], distributions: Sequence[Floats], share: float) -> Sides | None:
+    """The sides of columns, those that can be halved most evenly; None where fewer than two can be.
+
+    A column that is None has no place in it. One that has fewer than `FEW` of its rows on a side says little.
+    """
+    found = {i: _sides(column, distributions[i]) for i, column in enumerate(columns) if column is not None}
+    even = {i: min(float(distributions[i][own == side].sum()) for side in (-1, 1)) for i, own in found.items()}
+    chosen = sorted(sorted((i for i in even if even[i] >= FEW), key=lambda i: -even[i])[:MOST_SIDES])
+    if len(chosen) < 2:
+        return None
+    return Sides(
+        columns=tuple(chosen),
+        groups=tuple([np.zeros(len(found[i]), dtype=np.int64) for i in chosen]),
+        share=share,
+        sides=tuple([found[i] for i in chosen]),
+        ordered=tuple([column.in_order for i in chosen if (column := columns[i]) is not None]),
+    )
+
+
+def _sides(column: Column, distribution: Floats) -> Integers:
+    """The side of each atom: of values in an order, above their middle or not; of names, the most frequent or not."""
+    sides = np.full(len(distribution), -1, dtype=np.int64)
+    if not column.in_order:
+        sides[int(np.argmax(distribution))] = 1
+        return sides
+    below = np.cumsum(distribution[: column.in_order])
+    cut = 1 + int(np.argmin(np.abs(below[:-1] - below[-1] / 2.0))) if column.in_order > 1 else 1
+    sides[cut:] = 1
+    sides[column.in_order :] = 0
+    return sides
+
+
+# --------------------
 # Choosing pairs, where all of them would drown in noise.
 #
 # A forest of pairs is chosen privately: the pairs farthest from independence that join columns not joined yet. Once
@@ -261,7 +376,6 @@ def _few_cells(column: Column, distribution: Floats, cells: Integers) -> Integer
 # research: Tables: constants that matter. Of all rows: the noise of a count at which a pair is still worth measuring
 FAINT = 1.0 / 72.0
 FAINT_IF_ALL = 2.0 * FAINT  # derived: where all pairs can have it no choice is paid for, and none is left out
-STRONGEST = 2  # convention: pairs that are chosen where less than a forest can be seen
 MOST_CANDIDATES = 20_000  # limit: pairs that are looked at
 # convention: L1 distance from independence, by the model, from which on a pair is measured. Half or twice as much
 # changes no table's error by more than chance (docs/research.md: Tables: constants that matter)
@@ -279,24 +393,6 @@ def affordable(pairs: int, share: float, rows: float, noise: Noise, faint: float
         middle = (low + high + 1) // 2
         low, high = (middle, high) if noise(share / middle) <= faint * rows else (low, middle - 1)
     return low
-
-
-def tells(pairs: int, rows: float, noise: Noise, alone: float, cells: float) -> bool:
-    """Whether a choice of the strongest tells one of so many pairs from all others, if its columns depend strongly.
-
-    The noise of a choice is about √2 times that of a count for the same share, and the largest of n such log n times
-    it. What independent columns would have is known up to the noise of single ones, `alone` in each of so many `cells`:
-    the sum of its sizes, in the cells of two columns, differs from pair to pair by √(2 cells (1 − 2/π)) times that,
-    and the largest of n is √(2 log n) times as far. Counts of two columns that go together are about as far from
-    independence as there are rows: half is enough.
-
-    >>> noise = lambda share: 5.5 / share**0.5
-    >>> tells(45, 548, noise, 28.0, 10.0), tells(120, 350, noise, 34.0, 5.0), tells(2145, 400, noise, 0.0, 5.0)
-    (True, False, False)
-    """
-    chosen = math.sqrt(2.0) * noise((CHOICE + FOREST) / STRONGEST) * math.log(pairs)
-    expected = alone * math.sqrt(2.0 * cells * (1.0 - 2.0 / math.pi)) * math.sqrt(2.0 * math.log(pairs))
-    return math.hypot(chosen, expected) <= rows / 2.0
 
 
 def candidates(cells: Sequence[Integers], generator: np.random.Generator) -> tuple[Block, ...]:

@@ -74,6 +74,7 @@ class Shares:
     most: int | None = None  # pairs that are measured, where they are chosen; None: all
     interactions: bool = False  # whether pairs are measured as interactions
     details: float = 0.0  # of some pairs; where there are none, of the sets
+    sides: float = 0.0  # of all columns, where pairs are not counted
 
     @classmethod
     def rule(
@@ -129,6 +130,7 @@ class Shares:
             triples=self.triples * left,
             forest=self.forest * left,
             details=self.details * left,
+            sides=self.sides * left,
         )
 
     def after(self, left: float) -> "Shares":
@@ -137,20 +139,12 @@ class Shares:
             self, choice=self.choice * left, triples=self.triples * left, details=self.details * left
         )
 
-    def strongest(self, most: int, needed: float) -> "Shares":
-        """The same where less than a forest can be seen: the strongest pairs are chosen, with more for the choice.
-
-        No others are suggested by a first fit, so that what it would follow from goes to the choice. Pairs get what
-        they need, if there is so much, and single columns the rest.
-        """
-        if most == 0:
-            return dataclasses.replace(
-                self, singles=1.0 - self.size, pairs=0.0, choice=0.0, triples=0.0, count=0, most=0, details=0.0
-            )
-        chosen = self.with_choice(most)
-        pairs = min(chosen.pairs, needed)
-        singles = chosen.singles + chosen.pairs - pairs
-        return dataclasses.replace(chosen, choice=CHOICE + FOREST, forest=0.0, pairs=pairs, singles=singles)
+    def alone(self, sides: float) -> "Shares":
+        """The same where less than a forest can be seen: single columns alone, and the sides on which rows lie."""
+        singles = 1.0 - self.size - sides
+        return dataclasses.replace(
+            self, singles=singles, sides=sides, pairs=0.0, choice=0.0, triples=0.0, count=0, most=0, details=0.0
+        )
 
     def with_choice(self, most: int) -> "Shares":
         """The same where at most so many pairs can be seen: they are chosen, and there are no larger sets."""
