@@ -220,10 +220,10 @@ def without_means(table: Floats) -> Floats:
 
 def squared_interactions(noisy: Sequence[NoisyBlock], distributions: Sequence[Floats], rows: float) -> Floats:
     """Of contrasts of two columns each, Σ over cells of how far these go together, squared, without bias by noise."""
-    return np.array([_squared(one, [distributions[i] for i in one.block.columns], rows) for one in noisy])
+    return np.array([_square_of(one, [distributions[i] for i in one.block.columns], rows) for one in noisy])
 
 
-def _squared(noisy: NoisyBlock, distributions: Sequence[Floats], rows: float) -> float:
+def _square_of(noisy: NoisyBlock, distributions: Sequence[Floats], rows: float) -> float:
     one, other = map(np.bincount, noisy.block.groups, distributions)
     beyond = noisy.values - noisy.block.numbers_in(np.multiply.outer(rows * one, other).astype(np.float64))
     return float((beyond**2).sum()) - noisy.sigma**2 * noisy.block.numbers

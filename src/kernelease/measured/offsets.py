@@ -369,7 +369,7 @@ class RowSides:
         """The same rows, (columns, n), with values of each column dealt to others of them."""
         if rows.shape[1] <= len(self.columns):
             return rows
-        wanted = self._wanted(self._sides_of(rows))
+        wanted = self._goal(self._sides_of(rows))
         result = rows.copy()
         for _ in range(_TURNS):
             self._turn(result, wanted, generator)
@@ -379,7 +379,7 @@ class RowSides:
         """(D, n)."""
         return np.stack([own[rows[column]] for column, own in zip(self.columns, self.sides, strict=True)])
 
-    def _wanted(self, sides: Integers) -> Floats:
+    def _goal(self, sides: Integers) -> Floats:
         """The mean products that rows should have: their own, and of what was measured beyond them the likely part."""
         upper = np.triu_indices(len(sides), 1)
         own, slopes = _products(sides), _slopes(sides)
@@ -405,7 +405,7 @@ class RowSides:
             if self.ordered[place]:
                 rows[column, inside[np.argsort(turned[place, inside])]] = values[np.argsort(scores[place, inside])]
             else:
-                rows[column, inside] = _exchanged(values, own[inside], turned[place, inside])
+                rows[column, inside] = _exchange(values, own[inside], turned[place, inside])
 
 
 def likely(found: Floats, noise: Floats) -> Floats:
@@ -477,7 +477,7 @@ def _transport(now: Floats, wanted: Floats) -> Floats:
     return transport
 
 
-def _exchanged(values: Integers, sides: Integers, turned: Floats) -> Integers:
+def _exchange(values: Integers, sides: Integers, turned: Floats) -> Integers:
     """Names, of which as few as possible change places: rows that now come above the cut take those of others."""
     above = np.zeros(len(values), dtype=bool)
     above[np.argsort(turned)[np.count_nonzero(sides < 0) :]] = True
