@@ -208,7 +208,7 @@ def _in_padding(made: Release) -> bytes:
         return plain(whole, width)
 
     odd = dataclasses.replace(made, table=made.table.slice(0, 59))
-    return _rewritten(odd, _packed=filled)
+    return _rewritten(odd, _pack=filled)
 
 
 def _in_an_order(made: Release) -> bytes:

@@ -326,6 +326,12 @@ def complete_each(blocks: Sequence["NoisyBlock"], alone: Sequence[Sequence[Float
     return [one.block.complete(one.values, own, rows) for one, own in zip(blocks, alone, strict=True)]
 
 
+def with_share(blocks: Sequence[Block], share: float) -> tuple[Block, ...]:
+    """The same blocks with another share for all of them together."""
+    scale = share / sum(block.share for block in blocks)
+    return tuple(replace(block, share=block.share * scale) for block in blocks)
+
+
 def finest(blocks: Iterable[Block]) -> list[int]:
     """Positions of some blocks: for each set of columns, of the one that covers it with most cells."""
     most: dict[frozenset[int], tuple[int, int]] = {}

@@ -19,13 +19,13 @@ from kernelease.fit.mixtures.one_way import distributions_of
 from kernelease.fit.records import RecordBlocks, drawn_records
 from kernelease.fit.sequences import Counted, SequenceBlocks, drawn_sequences
 from kernelease.measured.bags import NoisyBags
-from kernelease.measured.blocks import Block, NoisyBlocks
+from kernelease.measured.blocks import Block, NoisyBlocks, with_share
 from kernelease.measured.counts import Counts
 from kernelease.measured.looks import laid_columns
 from kernelease.measured.measured import Measured
 from kernelease.methods.interactions import texture
 from kernelease.methods.interactions.interactions import Interactions, count_noise
-from kernelease.methods.interactions.pairs import MOST_PAIR_NUMBERS, PAIR_POWER, pair_cells, with_share
+from kernelease.methods.interactions.pairs import MOST_PAIR_NUMBERS, PAIR_POWER, pair_cells
 from kernelease.methods.interactions.rounds import FITTING, fit_workload
 from kernelease.methods.interactions.singles import Noise, width
 from kernelease.methods.method import Context, Method

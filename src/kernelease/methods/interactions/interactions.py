@@ -14,7 +14,7 @@ from kernelease.exact.rows import PrivateRows
 from kernelease.fit.mixtures.maps import closer_look, compounds_of, most_closer_numbers
 from kernelease.fit.mixtures.mixture import Mixture, MixtureSolver
 from kernelease.fit.mixtures.one_way import distributions_of
-from kernelease.measured.blocks import Block, NoisyBlocks, finest
+from kernelease.measured.blocks import Block, NoisyBlocks, finest, with_share
 from kernelease.measured.counts import Contrasts, Counts
 from kernelease.measured.looks import Laid, NoisyLook, laid_columns
 from kernelease.measured.measured import Measured
@@ -35,7 +35,6 @@ from kernelease.methods.interactions.pairs import (
     blocks_of,
     pair_noise,
     second_look,
-    with_share,
 )
 from kernelease.methods.interactions.rounds import (
     CHOSEN,

@@ -11,7 +11,7 @@ import numpy as np
 
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import CapacityError
-from kernelease.measured.blocks import Block, NoisyBlocks, finest, refine
+from kernelease.measured.blocks import Block, NoisyBlocks, finest, refine, with_share
 from kernelease.measured.counts import Contrasts, Counts, squared_interactions
 from kernelease.measured.offsets import MOST_SIDES, Sides
 from kernelease.methods.interactions.singles import (
@@ -180,12 +180,6 @@ def finest_cells(pairs: Sequence[Block]) -> dict[int, Integers]:
     return cells
 
 
-def with_share(blocks: Sequence[Block], share: float) -> tuple[Block, ...]:
-    """The same blocks with another share for all of them together."""
-    scale = share / sum(block.share for block in blocks)
-    return tuple(dataclasses.replace(block, share=block.share * scale) for block in blocks)
-
-
 def most_pair_numbers(sizes: Sequence[int], target: int | None) -> int:
     """The most counts of this round, whatever the cells turn out to be, in cells half as many, and in both again."""
     numbers = sum(math.prod(sizes[i] for i in columns) for columns in _sets(len(sizes), target))
@@ -285,12 +279,11 @@ def second_look(
         return with_share(pairs, share)
     more = np.zeros(len(found))
     more[clear] = worth_adding(squares[clear], (had * noise * numbers)[clear], had[clear], share)
-    again = [
-        dataclasses.replace(one.block, share=part)
-        for one, part in zip(found, more.tolist(), strict=True)
-        if part > LITTLE * one.block.share
-    ]
-    return with_share(again or pairs, share)
+    more[more <= LITTLE * had] = 0.0
+    if not more.any():
+        return with_share(pairs, share)
+    again = zip(found, share / more.sum() * more, strict=True)
+    return tuple(dataclasses.replace(one.block, share=float(part)) for one, part in again if part)
 
 
 def worth_adding(squares: Floats, noise: Floats, had: Floats, total: float) -> Floats:
