@@ -180,9 +180,32 @@ def test_half_of_what_a_step_changes_is_an_error(sets):
     assert far.standard_error == pytest.approx(0.5, rel=1e-3)
 
 
-def test_results_that_move_from_row_to_row_may_be_off_by_a_jump(sets):
-    median = sets.pool([0.0, 0.0, 1.0, *[0.0] * 9])
-    assert median.standard_error == pytest.approx(math.sqrt(1.0 / 10.0 + 1.0 / 3.0) / sets.step)
+def test_results_that_move_from_row_to_row_are_the_mean_of_all(sets):
+    """A step moves a median by a row or by none: replicates, some further and some less far, by as much on average."""
+    place, grid = np.concatenate([[0.3, 0.5], 0.5 + 0.6 * np.random.default_rng(0).standard_normal(10)]), 1.0
+    jumps = np.floor(place / grid) * grid
+    median = sets.pool(list(jumps))
+    assert float(median) == pytest.approx((jumps[2:].mean() - jumps[0]) / sets.step)
+    noise = np.std(jumps[2:], ddof=1) * math.sqrt(1.1)
+    by_hand = math.hypot(noise, 0.5 * jumps[2:].mean()) / sets.step
+    assert median.standard_error == pytest.approx(by_hand)
+
+
+def test_gaps_between_rows_are_as_those_around_them():
+    """In the same order and the same cells; equal numbers, of which there are spikes and grids, stay."""
+    schema = ke.Schema.parse('[columns.x]\ntype = "number"\nmin = 0.0\nmax = 10.0\ncells = 4')
+    x = np.random.default_rng(0).uniform(0.0, 10.0, 2_000)
+    x[x > 7.5] = 8.0 + (np.arange(len(x[x > 7.5])) % 2)
+    rows = pa.table({"x": x})
+    codes = schema.columns[0].encode(rows.column("x"))
+    spaced = replicates._space_evenly(schema, rows, {0: codes}).column("x").to_numpy()
+    assert (schema.columns[0].encode(pa.chunked_array([spaced])) == codes).all()
+    assert (spaced[x > 7.5] == x[x > 7.5]).all()
+    low = x <= 5.0
+    assert (np.argsort(x[low]) == np.argsort(spaced[low])).all()
+    before, after = (np.diff(np.sort(one[low])) for one in (x, spaced))
+    assert after.std() < 0.5 * before.std()
+    assert np.abs(spaced - x).max() < 0.1
 
 
 def test_cells_with_few_rows_get_more_of_next_to_no_weight(release, update):

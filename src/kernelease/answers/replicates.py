@@ -4,8 +4,8 @@ import itertools
 import math
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -18,7 +18,7 @@ from kernelease.analysis.estimate import Estimate, Parts, Target
 from kernelease.analysis.evidence import Evidence
 from kernelease.analysis.groups import Groups, Label
 from kernelease.analysis.inference import REAL_LINE, ConfidenceLimits, Interval, UnknownLimits
-from kernelease.analysis.inside import unevenness
+from kernelease.analysis.inside import squared_rows, unevenness
 from kernelease.answers.reading import CountsReading, Released, atom_codes, evidence_of, reading
 from kernelease.arrays import Floats, Integers, Rows
 from kernelease.errors import ParameterError, UncertaintyWarning, in_words
@@ -30,8 +30,9 @@ from kernelease.privacy.accounting import Law
 from kernelease.progress import SILENT, Progress, Repeated
 from kernelease.seeds import PublicSeed
 from kernelease.table.columns.cells import Celled
+from kernelease.table.columns.numbers import Number
 from kernelease.table.domain import free_name
-from kernelease.table.domains import decode_lawfully
+from kernelease.table.domains import decode_lawfully, lawful_flags
 from kernelease.table.schema import Schema
 
 if TYPE_CHECKING:
@@ -194,16 +195,16 @@ def _noise(law: Law, deviation: float, size: int, generator: np.random.Generator
 # --------------------------------------------------------------------------------------------------------------
 # Replicates: synthetic rows whose weights vary as a release is uncertain, so that any tool can say how far off it is.
 #
-# Take w₀, the weights of the fitted rows, as a first guess of the table, off by V = κ·diag(w₀) + M Mᵀ: rows are as
-# uncertain where the fit says little as where it says much, and M has what all rows of a cell share. The noisy numbers
-# y = A w + e, with noise e of known size, improve it:
+# Take w₀, the weights of the fitted rows, as a first guess of the table, off by V = diag(w₀) + M Mᵀ: a table has rows
+# one by one, and M has what all rows of a cell share. The noisy numbers y = A w + e, with noise e of known size,
+# improve it:
 #
 #     w = w₀ + K (y − A w₀),   K = V Aᵀ (A V Aᵀ + I)⁻¹   (all numbers over their noise)
 #
 # the best linear guess, and what is left of its uncertainty is drawn exactly: with δ ~ N(0, V) and fresh noise e, the
-# replicate is w + δ − K (A δ + e). κ makes what was measured uncertain by four times its noise before it is looked
-# at; where the fit misses the numbers by more than noise does, by four times that. So a dependence that noise hid from
-# the fit is not taken for none, and what was not measured varies with V alone.
+# replicate is w + δ − K (A δ + e). M makes what was counted uncertain by four times its noise before it is looked at;
+# where the fit misses the numbers by more than noise does, by four times that. So a dependence that noise hid from the
+# fit is not taken for none, and where in its cell a row lies varies as unevenly as cells beside each other do.
 #
 # Such weights have either sign, and few tools take these. A statistic θ is therefore asked near the fit: at w₁, the fit
 # with as much more weight on few rows as keeps all others above 0, and at a small step from it, w₁ + s·(w − w₁).
@@ -215,6 +216,7 @@ DOUBT = 16.0  # convention: variances of the noise by which what was measured is
 HALF = 0.5  # convention: of what a step changes, its error beside the noise
 STEP = 0.005  # convention: of the way: longer ones need more weight on rows far out, shorter ones move no median
 THIN = 16  # convention: rows that a counted cell of a column has at least, of one row's weight together with as many
+AROUND = 16  # convention: rows between which gaps are alike
 ACCURATE = 1e-2  # limit: of the numbers, to which equations are solved: far below the noise of 20 replicates
 FINE = 30_000  # convention: rows that there are at least: a step moves a median by rows
 LEADING = 300  # limit: of the directions in which the equations are solved exactly
@@ -282,11 +284,14 @@ class Replicates:
         return found[""] if list(found) == [""] else Groups("term", found)
 
     def _pool(self, values: Floats, about: str) -> Estimate:
-        change = float(values[OWN] - values[FIT]) / self.step
-        value = float(values[FIT]) + change
-        noise = math.sqrt(float(np.mean((values[OWN + 1 :] - values[OWN]) ** 2))) / self.step
+        """One step from the fit; results that go from row to row, as a median's do, by the mean of all replicates."""
+        drawn = values[OWN + 1 :]
+        by_rows = 1 < len(np.unique(values)) < len(values)
+        own = float(drawn.mean() if by_rows else values[OWN])
+        spread = float(np.var(drawn, ddof=1)) * (1.0 + 1.0 / len(drawn)) if by_rows else np.mean((drawn - own) ** 2)
+        change, noise = (own - float(values[FIT])) / self.step, math.sqrt(spread) / self.step
+        value, error = float(values[FIT]) + change, math.hypot(noise, HALF * change)
         known = noise > 0.0  # a median within a crowd of equal numbers moves by no step
-        error = math.hypot(noise, HALF * change, _jump(values) / (self.step * math.sqrt(3.0)))
         return Estimate(
             value=value,
             parts=Parts(noise=error if known else math.inf),
@@ -316,13 +321,6 @@ class Replicates:
         for name, weights in zip(names, self.weights[OWN + 1 :], strict=True):
             table = table.append_column(name, pa.array(weights))
         return table
-
-
-def _jump(values: Floats) -> float:
-    """By how much results move at once, where they go from row to row as a median does: else no two are the same."""
-    different = np.unique(values)
-    steps = len(different) - 1
-    return float(different[-1] - different[0]) / steps if 0 < steps < len(values) - 1 else 0.0
 
 
 @in_words
@@ -402,7 +400,10 @@ class _Support:
         places = range(len(view.schema.columns))
         more = np.concatenate([_thin_cells(view, own.codes, place, generator) for place in places])
         found = finer._with(view, more, np.full(len(more), 1.0 / THIN**2), generator)
-        return replace(found, weights=found.weights * (view.blocks.rows / found.weights.sum()))
+        cells = {i: groups[found.codes[:, i]] for i in places if (groups := _finest(view, i)) is not None}
+        spaced = _space_evenly(view.schema, found.rows, cells)
+        codes = np.stack([one.encode(spaced.column(one.name)) for one in view.schema.columns], axis=1)
+        return _Support(rows=spaced, codes=codes, weights=found.weights * (view.blocks.rows / found.weights.sum()))
 
     def _with(
         self, view: CountsReading, codes: Integers, weights: Floats, generator: np.random.Generator
@@ -419,12 +420,43 @@ class _Support:
         )
 
 
+def _space_evenly(schema: Schema, rows: pa.Table, cells: Mapping[int, Integers]) -> pa.Table:
+    """The rows with numbers as far apart, in their order within a cell, as those around them are on average.
+
+    A step moves a median by a row or two: gaps that are long or short by chance would say how far.
+    """
+    spaced = rows
+    for place, own in cells.items():
+        column = schema.columns[place]
+        if not isinstance(column, Number) or column.values is not None:
+            continue
+        x = numbers_of(column, rows).copy()
+        order, index = np.lexsort((x, own)), np.arange(len(x))
+        values, first = x[order], np.append(True, np.diff(own[order]) != 0)
+        begin = np.flatnonzero(first)[np.cumsum(first) - 1]
+        alike = np.cumsum(first | np.append(True, np.diff(values) != 0.0)) - 1
+        kept = (np.bincount(alike)[alike] > 2) | np.isnan(values)  # a spike, or a grid
+        knots = np.flatnonzero(kept | first | np.append(first[1:], True) | ((index - begin) % AROUND == 0))
+        x[order] = np.where(kept, values, np.interp(index, knots, np.nan_to_num(values[knots])))
+        if column.resolution is not None:
+            x = column.min + np.round((x - column.min) / column.resolution) * column.resolution
+        declared = rows.schema.field(column.name)
+        numbers = pa.array(x, declared.type, from_pandas=True)
+        spaced = spaced.set_column(spaced.column_names.index(column.name), declared, numbers)
+    return rows if schema.derived or not lawful_flags(schema, spaced).all() else spaced
+
+
+def _finest(view: CountsReading, place: int) -> Integers | None:
+    """The finest cells in which a column was counted alone: (atoms,); None where it was not."""
+    counted = [one for one in view.blocks.without_details.blocks if one.block.columns == (place,)]
+    return max(counted, key=lambda one: one.block.cells).block.groups[0] if counted else None
+
+
 def _thin_cells(view: CountsReading, codes: Integers, place: int, generator: np.random.Generator) -> Integers:
     """Copies of rows with a value in each cell of a column that has few rows."""
-    counted = [one for one in view.blocks.without_details.blocks if one.block.columns == (place,)]
-    if not counted:
+    cells = _finest(view, place)
+    if cells is None:
         return codes[:0]
-    (cells,) = max(counted, key=lambda one: one.block.cells).block.groups
     missing = np.maximum(THIN - np.bincount(cells[codes[:, place]], minlength=int(cells.max()) + 1), 0)
     copies = codes[generator.integers(0, len(codes), int(missing.sum()))]
     wanted = np.repeat(np.arange(len(missing)), missing)
@@ -445,11 +477,10 @@ class _Update:
         self._ends = np.cumsum([0, *(one.size for one in self.parts)])
         self._sums = vstack([one.sums for one in self.parts]).tocsr()
         self._rows = self._sums.T.tocsr()
-        heights = np.asarray(self._sums.power(2) @ support.weights)
         self.missing = np.concatenate([one.values for one in self.parts]) - self._numbers(support.weights)
-        doubt = DOUBT * max(1.0, float(np.mean(self.missing**2)))
-        self.variance: Floats = doubt * len(heights) / float(heights.sum()) * support.weights
-        self._modes = _modes(evidence, support)
+        self.variance: Floats = support.weights
+        counted = {one.noisy.block.columns for one in self.parts}
+        self._modes = _modes(evidence, support, counted, DOUBT * max(1.0, float(np.mean(self.missing**2))))
         self._back = self._modes.T.tocsr()
 
     def changes(self, target: Target, generators: Sequence[np.random.Generator]) -> list[Floats]:
@@ -497,30 +528,33 @@ class _Update:
         return np.concatenate([one.numbers_in(tables[low:high]) for one, low, high in bounds])
 
 
-def _modes(evidence: Evidence, support: _Support) -> Any:
-    """How each cell of a column, and of two, may be otherwise than in the fit, as changes of weights: (rows, modes).
+def _modes(evidence: Evidence, support: _Support, counted: Set[tuple[int, ...]], doubt: float) -> Any:
+    """How each cell that was counted may be otherwise than in the fit, as changes of weights: (rows, modes).
 
-    It may hold more or fewer rows, by four times the noise of its count, however few the fit has there. Its rows may
-    lie otherwise: with z a number's place in its cell, of mean 0 and variance 1 over the cell's rows, the change w·z
-    moves the mean of z by 1. Its variance is the unevenness of the cell (`analysis.inside`): that of a mean over rows
-    which lie so.
+    It may hold more or fewer rows, by so many variances of the noise of its count, however few the fit has there. Rows
+    of a cell of a column, or of two, may lie otherwise: with z a number's place in its cell, of mean 0 and variance 1
+    over the cell's rows, the change w·z moves the mean of z by 1. Their sum has the variance that answers take it to
+    have (`analysis.inside`): the unevenness of the cell times its rows squared, no fewer than noise leaves open.
     """
     columns = evidence.schema.columns
     numbers = {i: numbers_of(one, support.rows) for i, one in enumerate(columns) if one.tag in ("integer", "number")}
-    found = []
-    for places in [*((i,) for i in range(len(columns))), *itertools.combinations(range(len(columns)), 2)]:
+    found, every = [], range(len(columns))
+    larger = sorted(one for one in counted if len(one) > 2)
+    for places in [*((i,) for i in every), *itertools.combinations(every, 2), *larger]:
         marginal = max(evidence.marginals(places), key=lambda one: one.size, default=None)
-        if marginal is None or (len(places) > 1 and not numbers.keys() & set(places)):
+        if marginal is None:
             continue
         cells = np.ravel_multi_index(
             [groups[support.codes[:, i]] for i, groups in zip(marginal.columns, marginal.groups, strict=True)],
             marginal.shape,
         )
-        likely = np.sqrt(unevenness(evidence, marginal).own)
-        found += [_tilt(numbers[i], cells, likely, support.weights) for i in places if i in numbers]
-        found.append(_level(cells, np.sqrt(DOUBT * marginal.variances()), support.weights))
-    rows = len(support.weights)
-    return hstack([csr_matrix((rows, 1)), *found]).tocsr()
+        if len(places) <= 2:
+            rows = np.bincount(cells, support.weights, minlength=marginal.size)
+            uneven = unevenness(evidence, marginal).own * squared_rows(marginal)
+            likely = np.sqrt(uneven) / np.maximum(rows, 1e-300)
+            found += [_tilt(numbers[i], cells, likely, support.weights) for i in places if i in numbers]
+        found.append(_level(cells, np.sqrt(doubt * marginal.variances()), support.weights))
+    return hstack([csr_matrix((len(support.weights), 1)), *found]).tocsr()
 
 
 def _level(cells: Integers, likely: Floats, weights: Floats) -> Any:
