@@ -2,6 +2,8 @@
 
 import datetime
 import io
+import struct
+from collections.abc import Callable
 from typing import Any
 
 import duckdb
@@ -142,6 +144,56 @@ def test_a_table_that_claims_to_be_huge(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(data_parquet, "LARGEST_TABLE", 5)
     with pytest.raises(BundleError, match="more than 5 cells"):
         read_rows(write_rows(pa.table({"x": [1, 2, 3], "y": [1, 2, 3]})))
+
+
+def _with_footer(data: bytes, change: Callable[[Any], None]) -> bytes:
+    """The file with its footer changed."""
+    length = int.from_bytes(data[-8:-4], "little")
+    footer = data_parquet._footer(data)
+    change(footer)
+    written = data_parquet._thrift(_to_write(footer))
+    return data[: -8 - length] + written + struct.pack("<L", len(written)) + b"PAR1"
+
+
+def _to_write(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {number: _to_write(part) for number, part in sorted(value.items())}
+    if isinstance(value, list):
+        return [_to_write(part) for part in value]
+    return value.decode() if isinstance(value, bytes) else value
+
+
+HOSTILE: dict[str, Callable[[Any], Any]] = {
+    "a group of fewer columns": lambda footer: footer[4][0][1].pop(),
+    "a group of more columns": lambda footer: footer[4][0][1].append(footer[4][0][1][0]),
+    "a column that is not described": lambda footer: footer[4][0][1][0].pop(3),
+    "a column whose description is encrypted": lambda footer: footer[4][0][1][0].update({8: {2: {1: ["x"]}}}),
+    "no columns at all": lambda footer: footer[2].clear(),
+    "a group that is a list": lambda footer: footer[4].__setitem__(0, [data_parquet._I32(1)]),
+}
+
+
+@pytest.mark.parametrize("change", HOSTILE.values(), ids=HOSTILE)
+def test_footers_for_which_arrow_would_end_the_process(change: Callable[[Any], Any]) -> None:
+    honest = write_rows(pa.table({"x": [1, 2, 3], "y": ["a", "b", None]}))
+    assert read_rows(_with_footer(honest, lambda _: None)).num_rows == 3
+    with pytest.raises(BundleError, match=r"data\.parquet c"):
+        read_rows(_with_footer(honest, change))
+
+
+@pytest.mark.parametrize(
+    "footer",
+    [
+        b"\x19\xf9\xff\xff\x03" + b"\xf9\xff\xff\x03" * 9,  # lists of lists of 65,535 each, in forty bytes
+        b"\x19\xf1\xff\xff\x03",  # as many truth values, in none
+        b"\x1c" * 100,  # structs within structs
+        b"\x16" + b"\xff" * 11,  # a number without end
+        b"\x1b\x00",  # a map
+    ],
+)
+def test_footers_that_would_be_long_in_memory(footer: bytes) -> None:
+    with pytest.raises(BundleError, match="can't be read as Parquet"):
+        read_rows(b"PAR1" + footer + struct.pack("<L", len(footer)) + b"PAR1")
 
 
 def test_text_that_is_short_in_the_file_and_long_in_memory() -> None:

@@ -21,11 +21,15 @@ LARGEST_TABLE = 2**28  # cells: 2 GiB as float64
 LARGEST_TEXT = 2**29  # bytes of text in one column, counted as often as it is repeated
 MOST_COLUMNS = 2**14  # four times as many as a schema may have with their derived ones; a footer of more is refused
 _GROUP_ROWS = 2**17  # rows that are written together: one page for each column
+_LARGEST_FOOTER = 2**24  # bytes: ten times what the most columns of the longest names take
 _LARGEST_PAGE = 2**31 - 1  # bytes: its header has 32 bits for them
 _MAGIC = b"PAR1"
 _PLAIN, _RLE, _RLE_DICTIONARY = 0, 3, 8  # encodings, as Parquet numbers them
 _DATA_PAGE, _DICTIONARY_PAGE = 0, 2  # kinds of pages
 _BOOLEAN, _INT32, _INT64, _DOUBLE, _BYTE_ARRAY = 0, 1, 2, 5, 6  # physical types
+_UNCOMPRESSED = 0  # how Parquet numbers that
+_CIPHERED = frozenset((8, 9))  # fields of a column's part of a group, if it is encrypted
+_DEEPEST = 16  # structs and lists within each other; a footer has nine
 
 
 # ---- Thrift, compact protocol.
@@ -161,7 +165,12 @@ def _add_chunk(file: bytearray, field: pa.Field, values: pa.ChunkedArray) -> _St
     _add_page(file, _DATA_PAGE, header, levels + content)
     used = [_PLAIN, _RLE, *([_RLE_DICTIONARY] if listed else [])]
     size = _I64(len(file) - start)
-    about: _Struct = {1: _I32(_physical(field.type)), 2: [_I32(one) for one in used], 3: [field.name], 4: _I32(0)}
+    about: _Struct = {
+        1: _I32(_physical(field.type)),
+        2: [_I32(one) for one in used],
+        3: [field.name],
+        4: _I32(_UNCOMPRESSED),
+    }
     about |= {5: _I64(len(column)), 6: size, 7: size, 9: _I64(data_page), 11: _I64(start) if listed else None}
     return {2: _I64(start), 3: about}
 
@@ -229,8 +238,8 @@ def read_rows(data: bytes) -> pa.Table:
     `write_rows` to say.
     """
     try:
+        _check_footer(_footer(data), len(data))
         file = pq.ParquetFile(pa.BufferReader(_to_buffer(data)), **_DOOR)
-        _check_footer(file.metadata, len(data))
         texts = [field.name for field in file.schema_arrow if pa.types.is_string(field.type)]
         table = pq.ParquetFile(pa.BufferReader(_to_buffer(data)), read_dictionary=texts, **_DOOR).read()
         _check_text(table)
@@ -238,7 +247,7 @@ def read_rows(data: bytes) -> pa.Table:
             column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
             for column in table.columns
         ]
-    except (pa.ArrowException, OSError, ValueError) as error:
+    except (pa.ArrowException, OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise BundleError("data.parquet can't be read as Parquet.") from error
     fields = [field.with_type(column.type) for field, column in zip(table.schema, columns, strict=True)]
     return pa.table(columns, schema=pa.schema([field.remove_metadata() for field in fields]))
@@ -247,17 +256,88 @@ def read_rows(data: bytes) -> pa.Table:
 _DOOR: Final[dict[str, Any]] = {"thrift_string_size_limit": 1 << 20, "thrift_container_size_limit": 1 << 16}
 
 
-def _check_footer(metadata: pq.FileMetaData, size: int) -> None:
-    if metadata.num_columns > MOST_COLUMNS or metadata.num_rows * max(1, metadata.num_columns) > LARGEST_TABLE:
+def _check_footer(footer: _Struct, size: int) -> None:
+    """Refuse what would be long in memory, and what Arrow's own view of a footer ends the process for.
+
+    That is a group of fewer columns than the table has, a column without a description, and a word of a cipher.
+    """
+    columns, groups = len(footer[2]) - 1, footer.get(4, [])
+    if not 0 <= columns <= MOST_COLUMNS or footer[3] * max(1, columns) > LARGEST_TABLE:
         raise BundleError(f"data.parquet claims more than {LARGEST_TABLE:,} cells or {MOST_COLUMNS:,} columns.")
-    for group in range(metadata.num_row_groups):
-        for at in range(metadata.num_columns):
-            chunk = metadata.row_group(group).column(at)
-            if chunk.compression != "UNCOMPRESSED" or chunk.total_uncompressed_size > size:
+    for group in groups:
+        if len(group[1]) != columns:
+            raise BundleError("data.parquet can't be read as Parquet.")
+        for chunk in group[1]:
+            if chunk[3][4] != _UNCOMPRESSED or chunk[3][6] > size:
                 raise BundleError(
                     "data.parquet is compressed, as no bundle's is since the form of its bytes is fixed. Of an older "
                     "bundle make the rows anew with `kernelease fit`: it costs no budget."
                 )
+            if _CIPHERED & chunk.keys():
+                raise BundleError("data.parquet can't be read as Parquet: it is encrypted.")
+
+
+def _footer(data: bytes) -> _Struct:
+    """The footer of a file as the fields that it has; any error of Python's where it is none."""
+    length = int.from_bytes(data[-8:-4], "little")
+    if data[-4:] != _MAGIC or not 0 < length <= min(len(data) - 12, _LARGEST_FOOTER):
+        raise ValueError("no footer")
+    fields, _ = _read_struct(data[-8 - length : -8], 0, 0)
+    return fields
+
+
+def _read_struct(data: bytes, at: int, depth: int) -> tuple[_Struct, int]:
+    """A struct in Thrift's compact protocol that begins at a byte, and where it ends."""
+    fields: _Struct = {}
+    number = 0
+    while head := data[at]:
+        number, at = number + (head >> 4), at + 1
+        if head < 16:  # a field far from the one before is told by its whole number
+            number, at = _read_number(data, at)
+        fields[number], at = _read_value(data, at, head & 15, depth)
+    return fields, at + 1
+
+
+def _read_value(data: bytes, at: int, kind: int, depth: int) -> tuple[Any, int]:
+    """A value of a kind, as the protocol numbers kinds; a truth value says itself by its kind."""
+    if depth > _DEEPEST:
+        raise ValueError("too deep")
+    if kind in (1, 2):
+        return kind == 1, at
+    if kind in (4, 5, 6):
+        number, at = _read_number(data, at)
+        return (_I64 if kind == 6 else _I32)(number), at
+    if kind == 8:
+        length, at = _read_varint(data, at)
+        return data[at : at + length], at + length
+    if kind == 9:
+        head, at = data[at], at + 1
+        count, at = (head >> 4, at) if head < 0xF0 else _read_varint(data, at)
+        if count > len(data) or head & 15 in (1, 2):  # truth values in a list would be a byte each; no footer has any
+            raise ValueError("too long")
+        values = []
+        for _ in range(count):
+            value, at = _read_value(data, at, head & 15, depth + 1)
+            values.append(value)
+        return values, at
+    if kind == 12:
+        return _read_struct(data, at, depth + 1)
+    raise ValueError(f"no footer has a field of kind {kind}")
+
+
+def _read_number(data: bytes, at: int) -> tuple[int, int]:
+    folded, at = _read_varint(data, at)
+    return (folded >> 1) ^ -(folded & 1), at
+
+
+def _read_varint(data: bytes, at: int) -> tuple[int, int]:
+    number = 0
+    for place in range(10):
+        byte = data[at + place]
+        number |= (byte & 0x7F) << 7 * place
+        if byte < 0x80:
+            return number, at + place + 1
+    raise ValueError("a number of more than 64 bits")
 
 
 def _check_text(table: pa.Table) -> None:
