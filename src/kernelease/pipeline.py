@@ -48,7 +48,7 @@ from kernelease.relational.schema_of_tables import Tables
 from kernelease.seeds import PublicSeed
 from kernelease.sources.opening import is_spark_frame
 from kernelease.sources.partitioned import Partitioned
-from kernelease.sources.private_rows import labelled_vectors, private_table, private_tables, private_vectors
+from kernelease.sources.private_rows import by_cells, labelled_vectors, private_table, private_tables, private_vectors
 from kernelease.table.columns.column import Column
 from kernelease.table.domain import Domain
 from kernelease.table.domains import TableDomain, decode_lawfully, vector_domain
@@ -542,8 +542,8 @@ class _Labels:
         return rows, sphere, method
 
     def _rows(self, vectors: Any, labels: Any, name: str) -> Floats:
-        cells = as_rows(vectors)
-        column = _label_cells(labels)
+        cells = as_rows(by_cells(vectors))
+        column = _label_cells(by_cells(labels))
         if column.ndim != 1 or len(column) != len(cells):  # both are the owner's, and say nothing of one another's rows
             raise ParameterError(f"{name}: needs one label for each row of vectors.")
         codes = Kronecker(values=self.classes).codes(column[:, None])

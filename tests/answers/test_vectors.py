@@ -350,6 +350,26 @@ def test_a_cell_of_a_table_of_vectors_is_read_by_itself() -> None:
     np.testing.assert_array_equal(rows, [[1.0, 2.0], [np.nan, 3.0]])
 
 
+@pytest.mark.parametrize("kind", [pa.date32(), pa.timestamp("us"), pa.time64("us"), pa.duration("s")], ids=str)
+def test_no_label_of_a_table_raises(kind: pa.DataType) -> None:
+    """Days and times that Python does not have are no class; a message would say that somebody's is one of them."""
+    number = pa.int32() if kind.bit_width == 32 else pa.int64()
+    cells = pa.array([0, 2 ** (kind.bit_width - 2), None], number).view(kind)
+    first, strange, none = labelled_vectors(pa.table({"x": [1.0, 2.0, 3.0], "topic": cells}), "topic")[1]
+    assert first == cells[0].as_py()
+    assert strange is none is None
+
+
+@pytest.mark.parametrize("vector", [pa.float64(), pa.list_(pa.float64(), 1)], ids=["number", "list"])
+def test_whether_a_table_of_vectors_has_rows_stays_unsaid_where_their_number_is_private(vector: pa.DataType) -> None:
+    data = pa.table({"x": pa.array([], vector), "topic": pa.array([], pa.string())})
+    settings = {"labels": "topic", "classes": ("a", "b"), "noise": ke.SeededNoise(0)}
+    private = ke.Privacy(epsilon=1.0, delta=1e-6, neighbours=ke.Neighbours.ADD_REMOVE)
+    assert ke.measure(data, privacy=private, **settings).measured.stages
+    with pytest.raises(ParameterError, match="The table is empty"):
+        ke.measure(data, privacy=PROMISE, **settings)
+
+
 def test_a_question_about_one_vector_is_answered_and_one_with_gaps_refused() -> None:
     vectors = _vectors()
     assert vectors.density(X[0]).value == vectors.density(X[:1]).value

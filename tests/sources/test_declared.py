@@ -3,6 +3,7 @@
 import datetime
 import math
 import re
+import warnings
 from pathlib import Path
 
 import duckdb
@@ -147,6 +148,17 @@ def test_a_difference_of_two_columns_is_read_row_by_row_as_the_one_that_is_taken
     assert batch.column("until_paid").to_pylist() == [-1.0, None, 1.0, 1.0]
     assert batch.column("width").to_pylist() == [2.5, pytest.approx(0.3), None, math.inf]
     assert Encoder(APART).encode(next(source.batches(APART.names)))[:, 1].tolist() == [2, 0, 100, 100]
+
+
+@pytest.mark.parametrize("cells", [["-1e308", "1,5"], [-1e308, 1.5]], ids=["texts", "numbers"])
+def test_numbers_too_far_apart_for_a_float_warn_of_nothing(cells: list[str] | list[float]) -> None:
+    """A warning would tell that there are such cells."""
+    high = ["1e308", "4,0"] if isinstance(cells[0], str) else [1e308, 4.0]
+    source = open_declared(pa.table({"low": cells, "high": high}), Schema(APART.columns[3:], source=APART.source))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        (batch,) = source.batches(["width"])
+    assert batch.column("width").to_pylist() == [math.inf, 2.5]
 
 
 def test_instants_are_seconds_apart_and_what_is_not_read_as_text_is_the_same() -> None:

@@ -11,7 +11,10 @@ import pyarrow as pa
 import pytest
 
 from kernelease.errors import ParameterError, PrivacyError, SourceError
+from kernelease.noises import SeededNoise
+from kernelease.pipeline import measure
 from kernelease.sources import Source, open_source
+from kernelease.sources.private_rows import by_cells, private_vectors
 
 
 def column(data: Any, **how: Any) -> list[Any]:
@@ -131,6 +134,56 @@ def test_text_that_is_not_utf8_is_repaired_wherever_it_stands() -> None:
     dictionary = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2]), broken)
     for array in (broken, large, dictionary):
         assert column(pa.table({"x": array})) == ["ok", "caf\ufffd", None]
+
+
+NO_UTF8 = pa.chunked_array([pa.array([b"ok", b"caf\xe9", None], pa.large_binary()).view(pa.large_string())])
+OF_ARROW = {
+    "string": pd.Series(pd.arrays.ArrowStringArray(NO_UTF8)),
+    "ArrowDtype": pd.Series(pd.arrays.ArrowExtensionArray(NO_UTF8)),
+}
+
+
+@pytest.mark.parametrize("kind", OF_ARROW)
+def test_pandas_text_that_is_not_utf8_is_repaired_without_python_having_it(kind: str) -> None:
+    """Python would refuse to have the text, in a message that says it."""
+    assert column(pd.DataFrame({"x": OF_ARROW[kind]})) == ["ok", "caf\ufffd", None]
+
+
+TIMES = pa.array([0, 2**60, None], pa.int64()).view(pa.time64("us"))  # no hour of a day
+IN_ARROW = {
+    "Arrow": pa.table({"x": [1.0, None, 3.0], "y": NO_UTF8, "z": TIMES}),
+    "a batch": pa.record_batch({"x": [1.0, None, 3.0], "y": NO_UTF8.chunk(0), "z": TIMES}),
+    **{
+        f"pandas {kind}": pd.DataFrame(
+            {
+                "x": [1.0, np.nan, 3.0],
+                "y": text,
+                "z": pd.arrays.ArrowExtensionArray(pa.chunked_array([TIMES])),
+            }
+        )
+        for kind, text in OF_ARROW.items()
+    },
+}
+
+
+@pytest.mark.parametrize("kind", IN_ARROW)
+def test_rows_of_vectors_in_arrow_are_read_cell_by_cell(kind: str) -> None:
+    """NumPy would raise for one of them, and say which."""
+    rows = private_vectors(IN_ARROW[kind]).array()
+    assert rows[:, 1:].tolist() == [["ok", datetime.time(0)], ["caf\ufffd", None], [None, None]]
+    assert np.array_equal(rows[:, 0].astype(float), [1.0, np.nan, 3.0], equal_nan=True)
+
+
+def test_numbers_in_arrow_are_numbers_of_numpy() -> None:
+    table = pa.table({"x": [1, None, 3], "y": pa.chunked_array([[0.5], [1.5, 2.5]])})
+    assert np.array_equal(private_vectors(table).array(), [[1, 0.5], [np.nan, 1.5], [3, 2.5]], equal_nan=True)
+
+
+@pytest.mark.parametrize("labels", [NO_UTF8, NO_UTF8.chunk(0), *OF_ARROW.values()], ids=["chunks", "array", *OF_ARROW])
+def test_labels_in_arrow_are_read_cell_by_cell(labels: Any) -> None:
+    assert by_cells(labels).tolist() == ["ok", "caf\ufffd", None]
+    given = {"labels": labels, "classes": ("ok", "no"), "privacy": (1.0, 1e-6), "noise": SeededNoise(0)}
+    assert measure(np.eye(3), **given).measured.rows == 3.0
 
 
 def test_dictionaries_are_no_longer_than_their_batch() -> None:

@@ -243,8 +243,8 @@ def format_damage(data: Any, schema: Schema, *, query: str | None = None) -> tup
 
     Of a CSV file that is its encoding, its quotes and its records, all of them; of any source the first cells of each
     column, a million rows at most: whether they can be read as declared, and are there. **Private**, as `check` is:
-    what it finds decides whether the owner goes on, and nothing else. Rules and persons are left to `check`, and
-    bounds that leave a tenth of the cells as they are.
+    what it finds decides whether the owner goes on, and nothing else. What cells say, once they are read, is left to
+    `check`: values beyond a bound, rules, persons.
     """
     source = open_declared(data, schema, query=query)
     check_columns(source, schema)

@@ -314,13 +314,11 @@ def _clamped_findings(tally: Tally, column: Celled) -> Iterator[Finding]:
             words = f"are {side} {key} = {getattr(column, key)}: they are {label}"
             remedy = f"a {'lower' if key == 'min' else 'higher'} {key}, if public knowledge allows it"
             level = Level.DAMAGE if count / tally.rows >= _CLAMPED else Level.NOTE
-            lost = f"{side} the declared {key}" if count / tally.rows >= _LOST else ""
-            yield tally.finding(count, words, remedy, gist=lost, level=level)
+            yield tally.finding(count, words, remedy, level=level)
     if tally.fractions:
         yield tally.finding(tally.fractions, "have decimals, which are cut off", 'type = "number"')
 
 
-_LOST = 0.9  # convention: of a column's cells beyond one bound: the unit or the bound is wrong, and the column lost
 _CLAMPED = 0.01  # convention: fewer cells beyond a bound are what a bound is for
 
 

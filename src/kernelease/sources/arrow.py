@@ -66,10 +66,16 @@ def _array(series: Any) -> pa.Array:
     if name == "DatetimeTZDtype":
         ticks = pa.array(series.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy(), from_pandas=True)
         return ticks.view(pa.timestamp(ticks.type.unit, tz="UTC"))
-    if name == "ArrowDtype" or getattr(kind, "numpy_dtype", np.dtype(object)).kind in "biuf":
+    if is_of_arrow(series) or getattr(kind, "numpy_dtype", np.dtype(object)).kind in "biuf":
         array = pa.array(series.array)
         return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
     return pa.array([_text(cell) for cell in series.astype(object)], pa.large_string())
+
+
+def is_of_arrow(series: Any) -> bool:
+    """Whether a column of pandas lies in Arrow's memory: text that is no UTF-8 would raise if Python had it."""
+    kind = getattr(series, "dtype", None)
+    return type(kind).__name__ == "ArrowDtype" or getattr(kind, "storage", None) == "pyarrow"
 
 
 def _text(cell: object) -> str | None:

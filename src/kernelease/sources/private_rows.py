@@ -23,9 +23,10 @@ from kernelease.privacy.sensitivity import Private
 from kernelease.relational.books import Aggregate
 from kernelease.relational.schema_of_tables import WEIGHT, TableOfRecords, Tables, sequence_keys
 from kernelease.seeds import PublicSeed
+from kernelease.sources.arrow import is_frame, is_of_arrow
 from kernelease.sources.opening import given_tables, is_spark_frame, open_declared, open_source, open_table
 from kernelease.sources.partitioned import Partitioned, distant_table, distant_vectors
-from kernelease.sources.source import Source, check_columns
+from kernelease.sources.source import Source, check_columns, plain
 from kernelease.table.columns.cells import Celled
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.numbers import to_ticks
@@ -124,7 +125,57 @@ def labelled_vectors(data: Any, labels: str) -> tuple[Floats, list[Any]]:
     batches = list(source.batches([*names, labels]))
     columns = [list_columns(batch.column(0)) if lists else batch.columns[:-1] for batch in batches]
     rows = [np.column_stack([numbers_in(column) for column in own]) for own in columns]
-    return np.concatenate(rows), [label for batch in batches for label in batch.column(labels).to_pylist()]
+    none = np.empty((0, kinds[lists[0]].list_size if lists else len(names)))  # whether there are rows may be private
+    return np.concatenate([none, *rows]), [label for batch in batches for label in _cells_of(batch.column(labels))]
+
+
+def by_cells(data: Any) -> Any:
+    """Rows or labels that lie in Arrow's memory, as an array whose cells were read one by one; others as they are.
+
+    NumPy makes of a column what all of its cells allow, and raises for text that is no UTF-8, in words that hold it.
+    """
+    if isinstance(data, pa.Table | pa.RecordBatch):
+        columns = list(data.columns)
+    elif is_frame(data):
+        columns = [data.iloc[:, place] for place in range(data.shape[1])]
+    else:
+        return _column_by_cells(data)
+    if not any(map(_lies_in_arrow, columns)):
+        return data
+    read = [np.asarray(_column_by_cells(column)) for column in columns]
+    if all(column.dtype.kind in "fiub" for column in read):
+        return np.column_stack(read)
+    cells = np.empty((len(read[0]), len(read)), dtype=object)
+    for place, column in enumerate(read):
+        cells[:, place] = column
+    return cells
+
+
+def _lies_in_arrow(column: Any) -> bool:
+    return isinstance(column, pa.Array | pa.ChunkedArray) or (hasattr(column, "array") and is_of_arrow(column))
+
+
+def _column_by_cells(column: Any) -> Any:
+    if not _lies_in_arrow(column):
+        return column
+    array = column if isinstance(column, pa.Array | pa.ChunkedArray) else pa.array(column.array)
+    if pa.types.is_integer(array.type) or pa.types.is_floating(array.type):
+        return numbers_in(array)
+    chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
+    cells = np.empty(len(array), dtype=object)
+    for place, cell in enumerate(cell for chunk in chunks for cell in _cells_of(plain(chunk))):
+        cells[place] = cell
+    return cells
+
+
+def _cells_of(array: pa.Array) -> list[Any]:
+    """Cells as Python has them; None for one that it can't have, as a day in the year 10,000, whatever others are."""
+    try:
+        return list(array.to_pylist())
+    except (pa.ArrowException, ArithmeticError, ValueError):  # their messages would say which
+        return (
+            [None] if len(array) == 1 else [cell for at in range(len(array)) for cell in _cells_of(array[at : at + 1])]
+        )
 
 
 def list_columns(vectors: pa.Array) -> list[pa.Array]:
@@ -141,6 +192,7 @@ def private_vectors(data: Any, *, columns: int | None = None, device: str | None
     """
     if device is None and isinstance(data, np.ndarray | list | tuple):
         return PrivateArray(as_rows(data, columns=columns))
+    data = by_cells(data)
     from kernelease.cuda import on_device  # a room of its own, as Spark is
     from kernelease.sources.device_rows import DeviceRows
 

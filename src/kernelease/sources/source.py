@@ -315,7 +315,7 @@ class DeclaredSource(Wrapper):
         """How far each cell is after the other, both read as `off` is; NULL where one of them can't be read."""
         pair = (self._rewrite(off, array), self._rewrite(off, other))
         if not isinstance(off, Date | Datetime):
-            with np.errstate(invalid="ignore"):
+            with np.errstate(invalid="ignore", over="ignore"):  # a warning would tell of a cell
                 apart = np.subtract(*map(numbers_in, pair))
             return pa.array(apart, mask=np.isnan(apart))
         ticks = [instants_in(one) for one in pair]
