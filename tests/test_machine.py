@@ -1,6 +1,9 @@
 """Work on all cores: the same results in the same order, and a bounded number of items at a time."""
 
 import errno
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -11,10 +14,11 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from kernelease import machine
 from kernelease.errors import ResourceError
-from kernelease.machine import cores
+from kernelease.machine import cores, one_thread
 from kernelease.passes import spread
 from kernelease.sources import open_source
 
@@ -132,3 +136,38 @@ def test_a_file_that_memory_does_not_suffice_for_is_not_called_damaged(
     monkeypatch.setattr(type(source), "_parts", short)
     with pytest.raises(MemoryError):
         list(source.batches(("age",)))
+
+
+def _threads_of_blas() -> set[int]:
+    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+
+def test_linear_algebra_gets_its_threads_back() -> None:
+    with threadpool_limits(limits=2, user_api="blas"):
+        before = _threads_of_blas()
+        with one_thread():
+            assert _threads_of_blas() == {1}
+        assert _threads_of_blas() == before
+
+
+RELEASE = """
+import hashlib
+import numpy as np
+import kernelease as ke
+
+rows = np.random.default_rng(0).normal(size=(3000, 2))
+method = ke.Adaptive(points=ke.fit.NormalPoints(dimension=2, scale=2.0), rank=256, features=256)
+kernel = ke.kernels.Gaussian(lengthscale=0.5)
+made = ke.release(rows, kernel=kernel, method=method, privacy=(1, 1e-6), noise=ke.SeededNoise(0))
+print(hashlib.sha256(made.vectors().rows.tobytes() + made.vectors().weights.tobytes()).hexdigest())
+"""
+
+
+@pytest.mark.slow
+def test_vectors_are_the_same_to_the_bit_however_many_threads_there_are() -> None:
+    hashes = set()
+    for threads in ("1", "4"):
+        environment = os.environ | {"OPENBLAS_NUM_THREADS": threads, "PYTHONWARNINGS": "ignore"}
+        command = [sys.executable, "-c", RELEASE]
+        hashes.add(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
+    assert len(hashes) == 1

@@ -17,7 +17,7 @@ from kernelease._version import __version__
 from kernelease.errors import ParameterError
 from kernelease.fit.solver import Solution
 from kernelease.kinds import Kind
-from kernelease.machine import is_machine, this_machine
+from kernelease.machine import is_machine, one_thread, this_machine
 from kernelease.measured.measured import Measured
 from kernelease.methods.method import Method
 from kernelease.privacy.accounting import Loss, Privacy, Step
@@ -378,11 +378,13 @@ class Contents:
 def fit_rows(measurements: Measurements, settings: FitSettings, progress: Progress = SILENT) -> Contents:
     """The rows that these settings make of the measurements."""
     progress.stage("fitting")
-    result = settings.method.fit(measurements.measured, settings.seed, progress)
-    progress.stage("drawing rows")
+    with one_thread():
+        result = settings.method.fit(measurements.measured, settings.seed, progress)
+        progress.stage("drawing rows")
+        rows = result.table(measurements.laid_domain, settings.rows, settings.seed.generator("rows"))
     return Contents(
         measurements=measurements,
-        rows=result.table(measurements.laid_domain, settings.rows, settings.seed.generator("rows")),
+        rows=rows,
         settings=settings,
         solution=result if isinstance(result, Solution) else None,
     )

@@ -7,8 +7,9 @@ import mmap
 import os
 import platform
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -125,6 +126,21 @@ class _Here(Executor):
         return done
 
 
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Linear algebra on the caller's thread alone, which is how everything is measured and fitted.
+
+    NumPy and SciPy bring an OpenBLAS each. Their threads wait for work by spinning, take the cores from each other and
+    from ours, and cost more than they gain in products as small as those of a fit. Sums also come out the same, to the
+    bit, however many cores there are.
+    """
+    import scipy.linalg  # noqa: F401, PLC0415  # whose OpenBLAS must be there to be held back
+    from threadpoolctl import ThreadpoolController  # noqa: PLC0415  # as for what needs NumPy
+
+    with ThreadpoolController().limit(limits=1, user_api="blas"):
+        yield
+
+
 ROUNDING = 1e-6  # relative: what another order of additions does to a fit, and far below what matters
 EXACT = 0.0  # nothing: the same program on the same kind of machine adds in the same order
 _LONGEST = 160  # characters in which a kind of machine is named
@@ -133,7 +149,7 @@ _BLAS = ("scipy_openblas_get_{}64_", "scipy_openblas_get_{}", "openblas_get_{}64
 
 @cache
 def this_machine() -> str:
-    """What decides how floats are rounded here: processor, linear algebra and its threads, NumPy, SciPy, C library.
+    """What decides how floats are rounded here: processor, linear algebra, NumPy, SciPy, C library.
 
     Two machines of which this is the same give the same bits. Where NumPy has another linear algebra than OpenBLAS,
     or a C library does not say its name, it stays unnamed.
@@ -149,14 +165,13 @@ def this_machine() -> str:
 
 
 def _ask_blas(library: str) -> str:
-    """The processor that OpenBLAS takes this one for, and on how many threads it works."""
+    """The processor that OpenBLAS takes this one for."""
     try:
         loaded = ctypes.CDLL(library)
         name = next(name for name in _BLAS if hasattr(loaded, name.format("corename")))
         core = getattr(loaded, name.format("corename"))
         core.restype = ctypes.c_char_p
-        threads = int(getattr(loaded, name.format("num_threads"))())
-        return f"OpenBLAS {core().decode()} × {threads}"
+        return f"OpenBLAS {core().decode()}"
     except (OSError, StopIteration, AttributeError, UnicodeDecodeError):
         return ""
 

@@ -18,6 +18,7 @@ from kernelease.fit.gaussians.fitted_laws import Averages, averages_of
 from kernelease.kernels.dot_product import LabelledSphere
 from kernelease.kernels.kernel import Kernel, as_rows
 from kernelease.kernels.numeric import Gaussian
+from kernelease.machine import one_thread
 from kernelease.measured.embeddings import NoisyEmbedding, NoisyEmbeddings
 from kernelease.table.domains import LABEL
 
@@ -450,7 +451,8 @@ class Vectors:
                 "and no rows are published. `release.ask.expectation` answers for any embedding."
             )
         if "averages" not in self._known:
-            self._known["averages"] = averages_of(self._measured, self._kernel)
+            with one_thread():
+                self._known["averages"] = averages_of(self._measured, self._kernel)
         return self._known["averages"]
 
     def _moments(self, label: object, *, second: bool = True) -> "_Moments":

@@ -15,6 +15,7 @@ from kernelease.fit.class_law import ClassLaw, law_of
 from kernelease.fit.solver import PointSource
 from kernelease.fit.tilting import Tilted, Tilting
 from kernelease.kernels.dot_product import LabelledSphere
+from kernelease.machine import one_thread
 from kernelease.measured.embeddings import NoisyEmbedding, NoisyEmbeddings
 from kernelease.measured.measured import Choice, Measured
 from kernelease.methods.method import Context, Fitted, Method, refuse_other_columns, rehearse_measurement
@@ -62,6 +63,7 @@ class ClassGaussians(Method):
                 f"got {self.points.dimension} columns."
             )
 
+    @one_thread()
     def measure(self, rows: PrivateRows, context: Context) -> NoisyEmbeddings:
         """One stage where it has room for the second moments of every class, else two."""
         kernel = _sphere(context.kernel)
@@ -93,6 +95,7 @@ class ClassGaussians(Method):
         public = kernel.admit(self.points.draw(MOST_PUBLIC, seed.generator("public rows")))
         return public[public[:, -1] >= 0.0]
 
+    @one_thread()
     def fit(self, measured: Measured, seed: PublicSeed, progress: Progress = SILENT) -> Fitted:
         """The Gaussians' law, or weights of the public rows."""
         if not isinstance(measured, NoisyEmbeddings):

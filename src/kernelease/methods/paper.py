@@ -27,7 +27,7 @@ from kernelease.fit.solver import (
 from kernelease.fit.weights import Constraint, Free, WeightSolver, tolerance_at_noise
 from kernelease.kernels.kernel import as_rows
 from kernelease.kernels.numeric import Radial, ShiftInvariant
-from kernelease.machine import refuse_beyond_memory
+from kernelease.machine import one_thread, refuse_beyond_memory
 from kernelease.measured.embeddings import NoisyEmbedding, NoisyEmbeddings
 from kernelease.measured.measured import Choice, Measured
 from kernelease.measured.selected import Scale, SelectedDatabase
@@ -88,6 +88,7 @@ class Subspace(Method):
         """The dimension of the public points."""
         return None if isinstance(self.points, PublishedRows) else self.points.dimension
 
+    @one_thread()
     def measure(self, rows: PrivateRows, context: Context) -> NoisyEmbeddings:
         """Sum k(x, z) over rows, change to an orthonormal basis, add noise."""
         candidates, choices = self._candidates(rows, context)
@@ -102,6 +103,7 @@ class Subspace(Method):
             published=self.points.published,
         )
 
+    @one_thread()
     def fit(self, measured: Measured, seed: PublicSeed, progress: Progress = SILENT) -> Solution:
         """Weights on the basis points (free), or on all candidates (constrained)."""
         embeddings, basis = measured_subspace(measured, "Subspace")
@@ -211,6 +213,7 @@ class RandomFeatures(Method):
         """The dimension of the points that it starts from."""
         return self.start.dimension
 
+    @one_thread()
     def measure(self, rows: PrivateRows, context: Context) -> NoisyEmbeddings:
         """Sum the rows' features exactly, then add noise."""
         feature_map, choice = self._feature_map(context, context.public_rows(rows))
@@ -223,6 +226,7 @@ class RandomFeatures(Method):
             choices=(choice,),
         )
 
+    @one_thread()
     def fit(self, measured: Measured, seed: PublicSeed, progress: Progress = SILENT) -> Solution:
         """Hand the noisy embedding to the reduced-set solver."""
         if not isinstance(measured, NoisyEmbeddings):

@@ -18,6 +18,7 @@ from kernelease.fit.mixtures.mixture import Mixture, bounds_of, keep_within
 from kernelease.fit.mixtures.one_way import distributions_of
 from kernelease.fit.records import RecordBlocks, drawn_records
 from kernelease.fit.sequences import Counted, SequenceBlocks, drawn_sequences
+from kernelease.machine import one_thread
 from kernelease.measured.bags import NoisyBags
 from kernelease.measured.blocks import Block, NoisyBlocks, with_share
 from kernelease.measured.counts import Counts
@@ -75,6 +76,7 @@ class Bags(Method):
             raise ParameterError("Bags: needs several declared tables. Give a schema of tables, or another method.")
         self.interactions.check(domain)
 
+    @one_thread()
     def measure(self, rows: PrivateRows, context: Context) -> NoisyBags:
         """Charge the ledger, then count paths in rounds, and siblings last."""
         self.check(context.domain)
@@ -125,6 +127,7 @@ class Bags(Method):
             for block in _of_one(columns, tables, number, alone, rows, each, noise)
         )
 
+    @one_thread()
     def fit(self, measured: Measured, seed: PublicSeed, progress: Progress = SILENT) -> "FittedBags":
         """The public step: free, and repeatable with another solver."""
         if not isinstance(measured, NoisyBags):

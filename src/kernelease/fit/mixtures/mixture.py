@@ -5,7 +5,6 @@ Component m holds a distribution over the cells of each column and a weight. The
 """
 
 import dataclasses
-import functools
 import itertools
 import math
 from collections.abc import Iterator, Sequence
@@ -14,7 +13,6 @@ from typing import final
 
 import numpy as np
 import scipy
-from threadpoolctl import ThreadpoolController
 
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
@@ -27,6 +25,7 @@ from kernelease.fit.mixtures.objective import Objective, Told, softmax_weights
 from kernelease.fit.mixtures.one_way import CHANCE, OneWay, one_ways
 from kernelease.fit.solver import Outcome
 from kernelease.kinds import Kind
+from kernelease.machine import one_thread
 from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks, RowMover, complete_each, refine, within
 from kernelease.measured.offsets import Levels, in_groups, levels_of
 from kernelease.progress import SILENT, Progress
@@ -285,8 +284,6 @@ _FEW_STEPS = 100  # research: Tables: constants that matter. Of a rough fit
 # chance (docs/research.md: Tables: constants that matter)
 _STEPS = 30.0
 _QUICK_COMPONENTS, _QUICK_STEPS = 100, 40  # convention: of a first look, in seconds
-# limit: of time, for a product: threads of NumPy and of SciPy wait for each other by spinning
-_BLAS_THREADS = 1
 _TYPICAL = 1000.0  # convention: rows over the noise of a count, where nobody knows it yet
 
 
@@ -485,7 +482,7 @@ class MixtureSolver(Kind):
         signal = objective.signal
         schedule = Schedule(steps=steps, rate=self.rate, goal=self.aim(signal, tied=first is not None), signal=signal)
         if self.device is None:
-            with _linear_algebra().limit(limits=_BLAS_THREADS, user_api="blas"):
+            with one_thread():
                 _descend(objective, logits, weight_logits, schedule, progress)
                 chi_squared, _ = objective.gradients(logits, weight_logits, 0.0)
         else:
@@ -529,12 +526,6 @@ class MixtureSolver(Kind):
         """
         followed = 0.01 * min(signal, 1e4) ** 0.35
         return 1.0 - followed / (1.0 + tied) if self.goal is None else self.goal
-
-
-@functools.cache
-def _linear_algebra() -> ThreadpoolController:
-    """The libraries whose threads are held back: to find them takes as long as a small fit."""
-    return ThreadpoolController()
 
 
 def _descend(

@@ -14,6 +14,7 @@ from kernelease.exact.rows import PrivateRows
 from kernelease.fit.mixtures.maps import closer_look, compounds_of, most_closer_numbers
 from kernelease.fit.mixtures.mixture import Mixture, MixtureSolver
 from kernelease.fit.mixtures.one_way import distributions_of
+from kernelease.machine import one_thread
 from kernelease.measured.blocks import Block, NoisyBlocks, finest, with_share
 from kernelease.measured.counts import Contrasts, Counts
 from kernelease.measured.looks import Laid, NoisyLook, laid_columns
@@ -154,6 +155,7 @@ class Interactions(Method):
         whole = [one for one in sets if len(one) > 1 and not any(one < other for other in sets)]
         return tuple(sorted(tuple(sorted(one)) for one in whole))
 
+    @one_thread()
     def measure(self, rows: PrivateRows, context: Context) -> NoisyBlocks:
         """Charge the ledger, then count in rounds."""
         self.check(context.domain)
@@ -438,6 +440,7 @@ class Interactions(Method):
             )
         rounds.count(with_share(blocks, rounds.left), stage=1)
 
+    @one_thread()
     def fit(self, measured: Measured, seed: PublicSeed, progress: Progress = SILENT) -> FittedTable:
         """The public step: free, and repeatable with another solver."""
         if not isinstance(measured, NoisyBlocks):
