@@ -139,7 +139,16 @@ def test_little_runs_up_to_the_noise() -> None:
     assert 1_000 < house.lines_of_functions(row.functions_before_noise) <= MOST_UP_TO_THE_NOISE
 
 
-ROOMS = ("cuda", "sources.spark", "sources.partial", "sources.pushdown", "sources.device_rows", "private_tests")
+ROOMS = (
+    "cuda",
+    "fit.gaussians.search_on_gpu",
+    "fit.mixtures.device",
+    "sources.spark",
+    "sources.partial",
+    "sources.pushdown",
+    "sources.device_rows",
+    "private_tests",
+)
 
 
 @pytest.mark.parametrize("visits", [house.visits_of_a_row, house.visits_of_a_vector])

@@ -19,13 +19,22 @@ import cupy
 from kernelease.arrays import Floats
 from kernelease.cuda import as_device_rows, translate_failures
 from kernelease.errors import CapacityError, ParameterError
+from kernelease.exact.rows import PrivateArray
 from kernelease.features.feature_map import FeatureMap
 from kernelease.features.fourier import Fourier
 from kernelease.features.nystrom import Nystrom
 from kernelease.fit.mixtures.mixture import MixtureSolver
+from kernelease.fit.solver import NormalPoints
 from kernelease.kernels.numeric import Gaussian
+from kernelease.ledgers import MemoryLedger
+from kernelease.methods.adaptive import Adaptive
+from kernelease.methods.method import Context
+from kernelease.noises import SeededNoise
+from kernelease.privacy.accounting import Privacy
+from kernelease.privacy.sensitivity import ROWS as ROWS_OF_TABLE
 from kernelease.seeds import PublicSeed
 from kernelease.sources.device_rows import device_total
+from kernelease.table.domains import VectorDomain
 from tests.fit.test_mixture import LAYOUTS
 
 BOTH = (None, "cuda")
@@ -106,3 +115,22 @@ def test_a_fit_ends_where_the_processors_does(layout: str) -> None:
     assert there.chi_squared == pytest.approx(here.chi_squared, abs=0.1)
     for first, second in itertools.combinations(range(len(here.columns)), 2):
         assert np.abs(here.pair(first, second) - there.pair(first, second)).sum() < 0.05
+
+
+def test_a_search_finds_what_the_processors_does() -> None:
+    rows = np.random.default_rng(0).normal(size=(5000, 2)) + 3.0 * np.random.default_rng(1).integers(0, 2, (5000, 1))
+    fits = []
+    for device in BOTH:
+        method = Adaptive(points=NormalPoints(dimension=2, scale=3.0), rank=256, features=256, device=device)
+        privacy = Privacy(epsilon=1.0, delta=1e-6)
+        context = Context(
+            domain=VectorDomain(Gaussian(lengthscale=1.0)),
+            privacy=privacy,
+            ledger=MemoryLedger.for_one(privacy, ROWS_OF_TABLE),
+            noise=SeededNoise(0),
+            seed=PublicSeed(0),
+            subject=ROWS_OF_TABLE,
+        )
+        fits.append(method.fit(method.measure(PrivateArray(rows), context), PublicSeed(0)).synthetic)
+    for one in fits:
+        np.testing.assert_allclose(one.weights @ one.points, rows.mean(axis=0), atol=0.05)

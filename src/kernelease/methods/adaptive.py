@@ -1,6 +1,7 @@
 """Spend a part of the budget to find where the rows are, look at the noisy result, and spend the rest there."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import final
 
@@ -33,6 +34,7 @@ from kernelease.fit.solver import Outcome, PointSource, PublishedRows, Solution,
 from kernelease.fit.tilting import Tilted, Tilting, match_mean
 from kernelease.kernels.kernel import Kernel
 from kernelease.kernels.numeric import Gaussian, ShiftInvariant
+from kernelease.machine import one_thread
 from kernelease.measured.embeddings import Gaussians, NoisyEmbedding, NoisyEmbeddings
 from kernelease.measured.measured import Choice, Measured
 from kernelease.methods.method import (
@@ -362,7 +364,8 @@ class Adaptive(Method):
     `points` is what is public about where rows lie: a law to draw from, public points, or published rows. `share` is
     the part of the budget for stage one, `features` how much it measures (None: rules of public quantities), `rank`
     the most coordinates of a first look at the subspace, `rounds` how often it looks (None: likewise a rule). The
-    weights are those of a probability distribution, chosen by `tilting`.
+    weights are those of a probability distribution, chosen by `tilting`. With `device="cuda"` Gaussians are searched
+    for on a GPU.
 
     For Gaussian kernels Gaussians explain what both stages show, and rows differ from their law by chance alone. Where
     these leave the mean of the rows more open than a noisy sum would, a part of the budget goes to that sum. Further
@@ -378,6 +381,7 @@ class Adaptive(Method):
     rank: int = RANK
     rounds: int | None = None
     tilting: Tilting = Tilting()
+    device: str | None = None
 
     def __post_init__(self) -> None:
         if self.features is not None:
@@ -389,6 +393,8 @@ class Adaptive(Method):
             raise ParameterError(f"Adaptive: features must be even, got {self.features!r}.")
         if self.share is not None and not 0.0 < self.share < 1.0:
             raise ParameterError(f"Adaptive: share must lie between 0 and 1, got {self.share!r}.")
+        if self.device not in (None, "cuda"):
+            raise ParameterError(f"Adaptive: device must be None or 'cuda', got {self.device!r}.")
 
     def plan(self, kernel: Kernel, privacy: Privacy, rows: int | None, *, seed: int = 0) -> tuple[Choice, ...]:
         """What `measure` would choose for a table of so many rows (None: private), from public quantities alone.
@@ -411,6 +417,7 @@ class Adaptive(Method):
         """The dimension of the public points."""
         return None if isinstance(self.points, PublishedRows) else self.points.dimension
 
+    @one_thread()
     def measure(self, rows: PrivateRows, context: Context) -> NoisyEmbeddings:
         """Two stages where there is something to look for and a way to do it, else one."""
         if isinstance(self.points, PublishedRows):
@@ -426,6 +433,7 @@ class Adaptive(Method):
         )
         return self._one_stage(rows, public, context, reason)
 
+    @one_thread()
     def fit(self, measured: Measured, seed: PublicSeed, progress: Progress = SILENT) -> Solution:
         """Weights for the candidates, as far from the best guess as the noise lets be seen."""
         embeddings, basis = measured_subspace(measured, "Adaptive")
@@ -562,6 +570,7 @@ class Adaptive(Method):
     ) -> NoisyEmbeddings:
         stages = self._stages(source, kernel, context.privacy, context.public_rows(rows), context.seed)
         waves = _waves(kernel, stages, context)
+        place = self._place()
         rehearse_measurement(waves, context.privacy)
         exact = rows.embedding(waves, threads=context.threads)
         largest = waves.dimension + self.rank + (MOST_ROUNDS - 1) * _MORE_RANK
@@ -570,7 +579,7 @@ class Adaptive(Method):
 
         generator = context.seed.generator("adaptive: cloud")
         explorer = Explorer.of(kernel, source, stages, generator)
-        seen: Likelihood = wave_likelihood(coarse, explorer.scale)
+        seen: Likelihood = place(wave_likelihood(coarse, explorer.scale))
         gaussians = explorer.first_gaussians(seen)
         cloud = explorer.cloud(seen, gaussians, first=True)
         reserve = 2.0 * WIDENING if stages.rounds > 1 else 0.0  # the first round may use half of it
@@ -582,7 +591,7 @@ class Adaptive(Method):
         )
         places = cloud
         if stages.gaussians:
-            seen = both = joint_likelihood(coarse, fine, explorer.scale)
+            seen = both = JointLikelihood(*map(place, joint_likelihood(coarse, fine, explorer.scale).parts))
             gaussians = explorer.grow(both, cloud, Gaussians.none(stages.dimension))
         for round_ in range(2, stages.rounds + 1):
             cloud = explorer.cloud(seen, gaussians, first=False)
@@ -592,7 +601,7 @@ class Adaptive(Method):
                 basis, exact = larger, exact.join(more, larger)
                 label = f"stage two, round {round_}"
                 fine = exact.resume(fine, budget=budget, noise=context.noise, label=label)
-            seen = both = joint_likelihood(coarse, fine, explorer.scale)
+            seen = both = JointLikelihood(*map(place, joint_likelihood(coarse, fine, explorer.scale).parts))
             gaussians = explorer.grow(both, cloud, gaussians)
             places = np.concatenate([places, cloud])
         return NoisyEmbeddings(
@@ -601,6 +610,16 @@ class Adaptive(Method):
             law=gaussians if stages.gaussians else None,
             choices=(*stages.choices, _rank_choice(basis), *_mean_choice(1.0 - stages.share - left)),
         )
+
+    def _place(self) -> Callable[[Likelihood], Likelihood]:
+        """Where a search has its likelihoods: here, or on a GPU, which must be there before anything is charged."""
+        if self.device is None:
+            return lambda likelihood: likelihood
+        from kernelease.cuda import cupy  # noqa: PLC0415  # an engine apart
+        from kernelease.fit.gaussians.search_on_gpu import LikelihoodOnGpu  # noqa: PLC0415
+
+        cupy()
+        return LikelihoodOnGpu
 
     def _mean_first(
         self,

@@ -233,6 +233,7 @@ class FourierLikelihood(Likelihood):
     target: Floats  # (J,), whitened
     sigma: float
     sketch: "FourierLikelihood | None" = field(default=None, repr=False)
+    cells: int = CELLS  # waves at a time
     frequencies: Floats = field(init=False, repr=False)  # ω: (F, d)
     squares: Floats = field(init=False, repr=False)  # ‖ω‖²: (F,)
     reach: Floats = field(init=False, repr=False)  # the largest numbers that the map tells apart: (d,)
@@ -250,7 +251,7 @@ class FourierLikelihood(Likelihood):
 
     def features(self, centres: Floats, widths: Floats) -> Floats:
         """(K, d), (K,) → (K, J)."""
-        features = np.empty((len(centres), len(self.target)))
+        features = np.empty_like(centres, shape=(len(centres), len(self.target)))
         for block, cosines, sines in self._waves(centres):
             features[block] = np.concatenate([cosines, sines], axis=1)
         features *= self.amplitude
@@ -287,9 +288,9 @@ class FourierLikelihood(Likelihood):
 
     def witness(self, points: Rows, residual: Floats, width: float) -> tuple[Floats, Floats]:
         """(m, d), (J,) → (m,), (m, d)."""
-        damped = residual * self._damping(np.array([width]))[0] / self.sigma
+        damped = residual * self._damping(np.full_like(residual[:1], width))[0] / self.sigma
         a, b = (damped * self.amplitude).reshape(2, -1)
-        heights, gradients = np.empty(len(points)), np.empty(points.shape)
+        heights, gradients = np.empty_like(points[:, 0]), np.empty_like(points)
         for block, cosines, sines in self._waves(points):
             heights[block] = cosines @ a + sines @ b
             gradients[block] = (b * cosines - a * sines) @ self.frequencies
@@ -297,19 +298,19 @@ class FourierLikelihood(Likelihood):
 
     def heights(self, points: Rows, residual: Floats, width: float) -> Floats:
         """In single precision, of which a processor does twice as many at once: (m, d), (J,) → (m,)."""
-        damped = residual * self._damping(np.array([width]))[0] * (self.amplitude / self.sigma)
+        damped = residual * self._damping(np.full_like(residual[:1], width))[0] * (self.amplitude / self.sigma)
         a, b = damped.astype(np.float32).reshape(2, -1)
         within = np.clip(points, -self.reach, self.reach).astype(np.float32)
-        columns, heights = np.ascontiguousarray(self.frequencies.T, dtype=np.float32), np.empty(len(points))
-        for block in block_slices(len(points), max(1, CELLS // len(self.frequencies))):
+        columns, heights = self.frequencies.T.astype(np.float32, order="C"), np.empty_like(points[:, 0])
+        for block in block_slices(len(points), max(1, self.cells // len(self.frequencies))):
             phases = within[block] @ columns
             heights[block] = np.cos(phases) @ a + np.sin(phases) @ b
         return heights
 
     def _waves(self, points: Rows) -> Iterator[tuple[slice, Floats, Floats]]:
         """Blocks of points, and cos ω·z and sin ω·z at these, as the map itself has them: (m, F) each."""
-        within, columns = np.clip(points, -self.reach, self.reach), np.ascontiguousarray(self.frequencies.T)
-        for block in block_slices(len(points), max(1, CELLS // len(self.frequencies))):
+        within, columns = np.clip(points, -self.reach, self.reach), self.frequencies.T.copy()
+        for block in block_slices(len(points), max(1, self.cells // len(self.frequencies))):
             t = np.tan(0.5 * (within[block] @ columns))
             scale = 2.0 / (1.0 + t * t)
             yield block, scale - 1.0, t * scale
@@ -341,6 +342,7 @@ class SubspaceLikelihood(Likelihood):
     target: Floats  # (F,), whitened
     sigma: float  # that standard deviation
     triangular: bool = False  # whether W is 0 above its diagonal: half of it need not be read then
+    cells: int = _CELLS  # values of a witness at a time
 
     def features(self, centres: Floats, widths: Floats) -> Floats:
         """(K, d), (K,) → (K, F)."""
@@ -350,7 +352,8 @@ class SubspaceLikelihood(Likelihood):
     def coordinates(self, values: Floats) -> Floats:
         """Those of functions with such values at the points: (m, F) → (m, F)."""
         if not self.triangular:
-            return np.asarray(values @ self.basis.T, dtype=np.float64)
+            coordinates: Floats = values @ self.basis.T
+            return coordinates
         turned: Floats = dtrmm(1.0, self.basis.T, values.T, side=0, lower=0, trans_a=1)  # as Fortran has it: no copy
         return turned.T
 
@@ -402,9 +405,9 @@ class SubspaceLikelihood(Likelihood):
     def witness(self, points: Rows, residual: Floats, width: float) -> tuple[Floats, Floats]:
         """(m, d), (F,) → (m,), (m, d)."""
         amounts = self._turned_back(residual)
-        heights, gradients = np.empty(len(points)), np.empty(points.shape)
-        for s in block_slices(len(points), max(1, _CELLS // len(self.points))):
-            kernel, _ = _blur(points[s], np.full(len(points[s]), width), self.points)
+        heights, gradients = np.empty_like(points[:, 0]), np.empty_like(points)
+        for s in block_slices(len(points), max(1, self.cells // len(self.points))):
+            kernel, _ = _blur(points[s], np.full_like(points[s, 0], width), self.points)
             kernel *= amounts
             heights[s] = kernel.sum(axis=1)
             gradients[s] = (kernel @ self.points - heights[s, None] * points[s]) / (1.0 + width**2)
@@ -412,9 +415,9 @@ class SubspaceLikelihood(Likelihood):
 
     def heights(self, points: Rows, residual: Floats, width: float) -> Floats:
         """In full precision: `amounts` are large where the subspace has much of itself twice: (m, d), (F,) → (m,)."""
-        amounts, heights = self._turned_back(residual), np.empty(len(points))
-        for s in block_slices(len(points), max(1, _CELLS // len(self.points))):
-            heights[s] = _blur(points[s], np.full(len(points[s]), width), self.points)[0] @ amounts
+        amounts, heights = self._turned_back(residual), np.empty_like(points[:, 0])
+        for s in block_slices(len(points), max(1, self.cells // len(self.points))):
+            heights[s] = _blur(points[s], np.full_like(points[s, 0], width), self.points)[0] @ amounts
         return heights
 
 
@@ -424,8 +427,8 @@ def _blur(centres: Floats, widths: Floats, points: Floats) -> tuple[Floats, Floa
     middle = points.mean(axis=0)  # from which numbers are small, wherever the columns begin
     mine, theirs = centres - middle, points - middle
     # ‖z‖² − 2z·c + ‖c‖² as one product: passes over the result cost more than it does.
-    mine = np.column_stack([-2.0 * mine, (mine**2).sum(axis=1), np.ones(len(mine))])
-    theirs = np.column_stack([theirs, np.ones(len(theirs)), (theirs**2).sum(axis=1)])
+    mine = np.column_stack([-2.0 * mine, (mine**2).sum(axis=1), np.ones_like(mine[:, 0])])
+    theirs = np.column_stack([theirs, np.ones_like(theirs[:, 0]), (theirs**2).sum(axis=1)])
     squares = mine @ theirs.T
     np.maximum(squares, 0.0, out=squares)
     heights = squares * (-0.5 / variances)
@@ -447,7 +450,7 @@ def overlaps(centres: Floats, widths: Floats) -> Floats:
     g = v ** (-dimension / 2.0) * np.exp(-0.5 * squares / v)
     slope = squares / (2.0 * v**2) - dimension / (2.0 * v)  # ∂ log g/∂v
     bend = slope**2 - squares / v**3 + dimension / (2.0 * v**2)  # ∂²g/∂v² over g
-    result = np.empty((dimension + 2, count, dimension + 2, count))
+    result = np.empty_like(gaps, shape=(dimension + 2, count, dimension + 2, count))
     result[0, :, 0] = g
     result[0, :, 1] = 2.0 * widths * (g * slope)
     result[1, :, 0] = result[0, :, 1].T
