@@ -12,7 +12,7 @@ from kernelease.fit.mixtures import objective as objective_module
 from kernelease.fit.mixtures.beyond import Detail
 from kernelease.fit.mixtures.misfit import Correlations, Pairs, Set, Singles, Stack, apart, correlations, stack_sets
 from kernelease.fit.mixtures.mixture import Mixture, MixtureSolver, ties_of
-from kernelease.fit.mixtures.objective import Objective, Told, softmax_weights, trust
+from kernelease.fit.mixtures.objective import Objective, Ties, Told, softmax_weights, trust
 from kernelease.fit.solver import Outcome
 from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks
 from kernelease.measured.counts import Contrasts, Counts
@@ -175,25 +175,29 @@ def ridge(rows: int, size: int, seed: int = 0) -> np.ndarray:
     return np.stack([first, second, generator.integers(0, size, rows)])
 
 
+def ties_in(noisy: NoisyBlocks) -> Ties:
+    """The ties that a fit shows."""
+    objective, mixture = Objective.of(noisy), MixtureSolver(fits=1).solve(noisy, PublicSeed(0))
+    cells = [mixture.group_shares(column, own).T for column, own in enumerate(objective.cells)]
+    return ties_of(np.concatenate(cells).astype(np.float32), mixture.weights.astype(np.float32), objective.places)
+
+
 def test_columns_that_nearly_tell_each_other_are_tied_and_others_are_not() -> None:
-    """Ties are symmetric: positive for cells that go together, negative for others, 0 for pairs without a tie."""
-    noisy = noisy_blocks(ridge(8000, 6), (6, 6, 6))
-    objective = Objective.of(noisy)
-    ties = ties_of(MixtureSolver().solve(noisy, PublicSeed(0)), objective.cells, objective.places)
-    assert ties is not None
-    np.testing.assert_array_equal(ties, ties.T)
-    assert (np.diag(ties[:6, 6:12]) > 0.0).all()
-    assert ties[0, 11] < 0.0
-    assert not ties[12:].any()
-    assert not ties[:6, :6].any()
+    """A tie is positive for cells that go together, and negative for others."""
+    ((one, other, tie),) = ties_in(noisy_blocks(ridge(8000, 6), (6, 6, 6)))
+    assert (one, other) == (slice(0, 6), slice(6, 12))
+    assert (np.diag(tie) > 0.0).all()
+    assert tie[0, 5] < 0.0
 
 
 def test_gradients_with_ties_are_those_of_the_objective() -> None:
-    """Against central differences of κ Σ w (KL − ½ qᵀ ties q) and χ²."""
+    """Against central differences of κ Σ w (KL − Σ q_iᵀ tie q_j) and χ²."""
     noisy = noisy_blocks(CODES, SIZES)
     plain, generator, kappa = Objective.of(noisy), np.random.default_rng(1), 30.0
-    ties = generator.normal(size=(plain.size, plain.size))
-    tied = dataclasses.replace(plain, ties=((ties + ties.T) / 2.0).astype(np.float32))
+    places = itertools.pairwise(plain.places)
+    shapes = [(one, other, (one.stop - one.start, other.stop - other.start)) for one, other in places]
+    ties = tuple((one, other, generator.normal(size=shape).astype(np.float32)) for one, other, shape in shapes)
+    tied = dataclasses.replace(plain, ties=ties)
     logits = generator.normal(size=(plain.size, 3)).astype(np.float32)
     weight_logits = generator.normal(size=3).astype(np.float32)
     _, without = plain.gradients(logits.copy(), weight_logits, kappa)
@@ -202,7 +206,8 @@ def test_gradients_with_ties_are_those_of_the_objective() -> None:
     def reward(logits: np.ndarray, weights: np.ndarray) -> float:
         q = np.concatenate([(np.exp(logits[p]) / np.exp(logits[p]).sum(axis=0)).T for p in plain.places], axis=1)
         w = np.exp(weights) / np.exp(weights).sum()
-        return -kappa * 0.5 * float(w @ np.einsum("mc,cd,md->m", q, tied.ties, q)) / plain.numbers
+        each = [np.einsum("mc,cd,md->m", q[:, one], tie, q[:, other]) for one, other, tie in ties]
+        return -kappa * float(w @ np.sum(each, axis=0)) / plain.numbers
 
     for which, parameters in enumerate((logits, weight_logits)):
         for place in np.ndindex(parameters.shape):
@@ -214,18 +219,32 @@ def test_gradients_with_ties_are_those_of_the_objective() -> None:
             assert found == pytest.approx(slope, rel=2e-2, abs=2e-3 * float(np.abs(gradients[which]).max()))
 
 
-def test_a_second_fit_is_nearer_where_columns_nearly_tell_each_other() -> None:
-    """The first blurs them; where none are close it stays as it is."""
+def test_the_mean_of_two_fits_is_nearer_where_columns_nearly_tell_each_other() -> None:
+    """One blurs them."""
     codes, size = ridge(3000, 12), 12
     noisy = noisy_blocks(codes, (size,) * 3)
-    first = MixtureSolver().solve(noisy, PublicSeed(0))
-    second = MixtureSolver().solve(noisy, PublicSeed(0), first=first)
     truth = np.histogram2d(codes[0], codes[1], bins=size)[0] / codes.shape[1]
-    off = [float(np.abs(fit.pair(0, 1) - truth).sum()) for fit in (first, second)]
-    assert off[1] < 0.9 * off[0]
-    apart = noisy_blocks(np.random.default_rng(0).integers(0, 4, (3, 2000)), (4, 4, 4))
-    alone = MixtureSolver().solve(apart, PublicSeed(0))
-    assert MixtureSolver().solve(apart, PublicSeed(0), first=alone) is alone
+    found = [MixtureSolver(fits=fits).solve(noisy, PublicSeed(0)) for fits in (1, 2)]
+    one, both = [float(np.abs(fit.pair(0, 1) - truth).sum()) for fit in found]
+    assert both < 0.95 * one
+    assert len(found[1].weights) == 2 * len(found[0].weights)
+
+
+def test_fits_of_which_the_mean_is_taken_weigh_the_same() -> None:
+    """And the mean is as near to the counts as it says."""
+    noisy = noisy_blocks(CODES, SIZES)
+    one, both = [MixtureSolver(components=40, steps=60, fits=fits).solve(noisy, PublicSeed(0)) for fits in (1, 2)]
+    np.testing.assert_allclose(both.weights[:40], one.weights / 2.0, rtol=1e-4)
+    assert both.weights[40:].sum() == pytest.approx(0.5)
+    for misfit, block in zip(both.misfits, [own for own in noisy.blocks if len(own.block.columns) > 1], strict=True):
+        model = noisy.rows * both.joint(block.block.columns, block.block.groups)
+        expected = float(np.mean((block.values - model) ** 2)) / block.sigma**2
+        assert misfit.chi_squared == pytest.approx(expected, rel=1e-3)
+
+
+def test_columns_that_have_nothing_to_do_with_each_other_are_not_tied() -> None:
+    """Then all fits are drawn toward independent columns."""
+    assert ties_in(noisy_blocks(np.random.default_rng(0).integers(0, 4, (3, 2000)), (4, 4, 4))) == ()
 
 
 def test_neighbours_in_an_order_are_bent_together_and_others_are_not() -> None:

@@ -41,7 +41,7 @@ def test_a_release_names_each_stage_once_and_says_before_what_is_ahead(neighbour
     before, after = heard.expected
     assert list(before) == named[1:]
     assert list(after) == named[4:]
-    assert heard.steps == 10
+    assert heard.steps == 15
 
 
 def test_more_to_do_takes_longer():

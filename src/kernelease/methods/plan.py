@@ -429,7 +429,8 @@ def _workload(
 
 def _memory(schema: Schema, blocks: tuple[Block, ...], rows: int, method: Interactions) -> float:
     cells, numbers = fitted_cells(blocks), sum(block.cells for block in blocks)
-    fitting = 4 * (5 * cells * cells + 15 * method.solver.effort(cells)[0] * cells)
+    solver = method.solver
+    fitting = 4 * (5 * cells * cells + (10 + 5 * solver.fits) * solver.effort(cells)[0] * cells)
     kept = min(2 * rows * len(schema), MOST_KEPT)
     return _BASE_BYTES + 100 * numbers + fitting + kept + 16 * rows * len(schema)
 

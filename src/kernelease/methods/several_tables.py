@@ -20,7 +20,7 @@ from kernelease.fit.records import RecordBlocks, drawn_records
 from kernelease.fit.sequences import Counted, SequenceBlocks, drawn_sequences
 from kernelease.machine import one_thread
 from kernelease.measured.bags import NoisyBags
-from kernelease.measured.blocks import Block, NoisyBlocks, with_share
+from kernelease.measured.blocks import Block, with_share
 from kernelease.measured.counts import Counts
 from kernelease.measured.looks import laid_columns
 from kernelease.measured.measured import Measured
@@ -42,7 +42,7 @@ from kernelease.table.schema import Schema
 
 SIBLINGS = 0.1  # convention: of the budget, for two records of one parent. docs/research.md: .2 is no better for them
 FAINT = 1.0 / 30.0  # convention: of all persons, the noise of a count at which pairs of siblings are counted
-FITS = 4  # convention: that are averaged. docs/research.md: two gain half as much, eight little more
+FITS = 3  # convention: that are averaged. docs/research.md: Tables: the mean of two fits
 _ROUNDING = 1.0 - 2.0**-30  # derived: of that share: covers the rounding of all charges before it
 _AGAIN = 20  # limit: draws of the values within cells, for records that break a rule
 
@@ -133,44 +133,15 @@ class Bags(Method):
         if not isinstance(measured, NoisyBags):
             raise ParameterError("Bags: can only fit noisy counts of several tables.")
         progress.expect(fit_workload(measured.paths, self.interactions.solver).after())
-        first = self.interactions.solver.solve(measured.paths, seed, progress, stage=FITTING)
-        fits = [self._fit_again(measured.paths, first, own, progress) for own in _seeds(seed)]
-        return FittedBags(mixture=average(fits), measured=measured)
-
-    def _fit_again(self, paths: NoisyBlocks, first: Mixture, seed: PublicSeed, progress: Progress) -> Mixture:
-        """A fit of half as many components, drawn toward the closest pairs of the first where there are some."""
-        solver = replace(self.interactions.solver, components=-(-len(first.weights) // 2))
-        again = solver.solve(paths, seed, progress, stage=FITTING, first=first)
-        return solver.solve(paths, seed, progress, stage=FITTING) if again is first else again
+        solver = replace(self.interactions.solver, fits=FITS)
+        mixture = solver.solve(measured.paths, seed, progress, stage=FITTING)
+        return FittedBags(mixture=mixture, measured=measured)
 
     def notices(self, measured: Measured, schema: Schema | None, privacy: Privacy) -> tuple[str, ...]:
         """Those of the paths."""
         if not isinstance(measured, NoisyBags):
             return ()
         return self.interactions.notices(measured.paths, schema, privacy)
-
-
-def _seeds(seed: PublicSeed) -> list[PublicSeed]:
-    """A seed for each of the fits that are averaged."""
-    values = seed.generator("fits that are averaged").integers(2**63, size=FITS)
-    return [PublicSeed(int(value)) for value in values]
-
-
-def average(fits: Sequence[Mixture]) -> Mixture:
-    """The mean of mixtures in the same cells, as one: it has all their components.
-
-    Each has followed other parts of the noise, of which the mean has less. χ² of the mean is no more than is told: the
-    mean of theirs, since it is convex.
-    """
-    alone = zip(*(fit.misfits for fit in fits), strict=True)
-    misfits = [replace(one[0], chi_squared=float(np.mean([own.chi_squared for own in one]))) for one in alone]
-    return replace(
-        fits[0],
-        weights=np.concatenate([fit.weights for fit in fits]) / len(fits),
-        columns=tuple(map(np.concatenate, zip(*(fit.columns for fit in fits), strict=True))),
-        chi_squared=float(np.mean([fit.chi_squared for fit in fits])),
-        misfits=tuple(misfits),
-    )
 
 
 def _of_one(

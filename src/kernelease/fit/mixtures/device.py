@@ -183,7 +183,7 @@ class DeviceDescent:
         self._memory = [xp.zeros_like(each) for each in (self._logits, self._weight_logits) for _ in range(2)]
         self._log_prior = xp.asarray(np.log(objective.prior))
         self._bends = xp.asarray(objective.bends[:, None]) if objective.bends.any() else None
-        self._ties = None if objective.ties is None else xp.asarray(objective.ties)
+        self._ties = tuple((one, other, xp.asarray(tie)) for one, other, tie in objective.ties)
         self._starts = xp.asarray(np.array([*(p.start for p in objective.places), objective.size], dtype=np.int32))
         self._plan = xp.asarray(schedule.plan)
         self._state = xp.asarray(np.array([schedule.first, schedule.plan[0, 0], 0.0, 0.0], dtype=np.float32))
@@ -198,8 +198,8 @@ class DeviceDescent:
         self._group = {last: place for place, last in enumerate(lasts)}
         self._lasts = xp.asarray(_one_hot(lasts, width))
 
-    def run(self, progress: Progress) -> tuple[Single, Single, float]:
-        """All steps; the logits come back, (C, M) and (M,), and the χ² that they have."""
+    def run(self, progress: Progress) -> tuple[Single, Single]:
+        """All steps; the logits come back, (C, M) and (M,)."""
         xp = cupy()
         with translate_failures():
             for step in range(self._schedule.steps):
@@ -207,10 +207,7 @@ class DeviceDescent:
                 progress.step()
                 if self._schedule.leans(step) and float(self._state[2]) < self._schedule.near:
                     self._lean()
-            self._look()
-            chi_squared = float(self._chi_squared[0]) / self._objective.numbers
-            logits = np.ascontiguousarray(xp.asnumpy(self._logits).T)
-            return logits, xp.asnumpy(self._weight_logits), chi_squared
+            return np.ascontiguousarray(xp.asnumpy(self._logits).T), xp.asnumpy(self._weight_logits)
 
     def _look(self) -> tuple[list[Any], tuple[int]]:
         """Probabilities, and χ² with its slopes by them; sizes and blocks as the programs take them."""
@@ -233,8 +230,8 @@ class DeviceDescent:
         slope = sum(slopes @ extend.T for slopes, extend in zip(self._slopes, self._extend, strict=True))
         if self._bends is not None:
             self._bend(slope[:, :-1])
-        if self._ties is not None:
-            pull, reward = tie_slope(self._q[:, :-1].T, self._state[0] * self._ties)
+        if self._ties:
+            pull, reward = tie_slope(self._q[:, :-1].T, self._ties, self._state[0])
             slope[:, :-1] -= pull.T
             self._height -= reward
         scale = np.float32(1.0 / self._objective.numbers)

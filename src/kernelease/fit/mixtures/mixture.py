@@ -21,7 +21,7 @@ from kernelease.estimate.products import Linearised, Moments, mean_and_variance,
 from kernelease.fit.mixtures.beyond import Detail, Leaves, Misfit, Unheld, leaves_of, poor
 from kernelease.fit.mixtures.maps import Compounds, Pair, PartMap, information
 from kernelease.fit.mixtures.misfit import Adam, Single, correction
-from kernelease.fit.mixtures.objective import Objective, Told, softmax_weights
+from kernelease.fit.mixtures.objective import Objective, Ties, Told, softmax_weights
 from kernelease.fit.mixtures.one_way import CHANCE, OneWay, one_ways
 from kernelease.fit.solver import Outcome
 from kernelease.kinds import Kind
@@ -240,7 +240,7 @@ def _inverse(chances: Floats, marks: Floats) -> Integers:
 
 
 # --------------------
-# Ties: a forest of pairs of columns that go together closely, toward which a second fit is drawn.
+# Ties: a forest of pairs of columns that go together closely, toward which fits after the first are drawn.
 #
 # A penalty toward independent columns blurs those that nearly tell each other: by less than the noise in each pair of
 # cells, and by much in all of them together. What a first fit shows of such pairs is beyond doubt. A forest of them
@@ -254,31 +254,30 @@ _PULL = 2.0  # convention: of ties: products hold less than they are drawn to. H
 _NEVER = 0.02  # convention: how often two cells go together at least, over what independent columns would have
 
 
-def ties_of(mixture: "Mixture", cells: Sequence[Integers], places: Sequence[slice]) -> Single | None:
-    """log P_ij/p_i p_j of the pairs of a forest, by a mixture in `cells`: (C, C); None where no pair is close."""
-    parts = [mixture.group_shares(column, own) for column, own in enumerate(cells)]
-    weighted = [part * mixture.weights[:, None] for part in parts]
-    tables = {(i, j): weighted[i].T @ parts[j] for i, j in itertools.combinations(range(len(parts)), 2)}
+def ties_of(q: Single, w: Single, places: Sequence[slice]) -> Ties:
+    """log P_ij/p_i p_j of the pairs of a forest, by the cells (C, M) of a mixture; of pairs that are close, if any."""
+    joint = ((q * w) @ q.T).astype(np.float64)
+    tables = {(i, j): joint[places[i], places[j]] for i, j in itertools.combinations(range(len(places)), 2)}
     told = {pair: information(table) for pair, table in tables.items()}
-    ties, tree = np.zeros((places[-1].stop,) * 2, dtype=np.float32), list(range(len(parts)))
+    ties, tree = [], list(range(len(places)))
     for one, other in sorted((pair for pair in told if told[pair] > _TIED), key=lambda pair: -told[pair]):
         if tree[one] == tree[other]:
             continue
         tree = [tree[one] if own == tree[other] else own for own in tree]
         table = tables[one, other]
         product = np.maximum(np.outer(table.sum(axis=1), table.sum(axis=0)), np.finfo(np.float64).tiny)
-        ties[places[one], places[other]] = _PULL * np.log((1.0 - _NEVER) * table / product + _NEVER)
-        ties[places[other], places[one]] = ties[places[one], places[other]].T
-    return ties if ties.any() else None
+        tie = _PULL * np.log((1.0 - _NEVER) * table / product + _NEVER)
+        ties.append((places[one], places[other], tie.astype(np.float32)))
+    return tuple(ties)
 
 
 # --------------------
 # A mixture of products, fitted to noisy contingency blocks by gradient steps on a few matrix products.
 
 
-FEWEST, MOST = 400, 3500  # limit: components: those beyond 4,000 gain a hundredth of the error or less
+FEWEST, MOST = 400, 2000  # limit: components of a fit: of time and memory, and what others gain is little
 _WORK = 1_260_000_000  # limit: components times pairs of cells: the most components at 600 cells, fewer only beyond
-_MANY = 2000  # limit: of time. Components from which on more of them take fewer steps
+_MANY = 1700  # limit: of time. Components from which on more of them take fewer steps
 _FEW_STEPS = 100  # research: Tables: constants that matter. Of a rough fit
 # convention: at signal 1; they grow with its fourth root. Half or twice as many change no table's error by more than
 # chance (docs/research.md: Tables: constants that matter)
@@ -426,6 +425,10 @@ class MixtureSolver(Kind):
     None for `components`, `steps` or `goal` takes what suits the cells that were measured and their *signal*, the
     number of rows over the noise of a count: the larger it is, the more can be seen, and the more of the noise a
     faithful model has to explain along with it. With `device="cuda"` the steps are made on a GPU.
+
+    The mixture is the mean of so many `fits`, each from other rows: it has the components of all. Each has followed
+    other parts of the noise, of which the mean has less. All but the first are drawn toward a forest of the pairs of
+    columns that go together closely in that, where there are some, in place of independent columns.
     """
 
     components: int | None = None
@@ -433,20 +436,21 @@ class MixtureSolver(Kind):
     goal: float | None = None
     rate: float = 0.3
     device: str | None = None
+    fits: int = 2  # convention: docs/research.md: Tables: the mean of two fits
 
     def __post_init__(self) -> None:
-        numbers = (1 if self.components is None else self.components, 1 if self.steps is None else self.steps)
+        numbers = [one for one in (self.components, self.steps, self.fits) if one is not None]
         if min(numbers) < 1 or not (self.goal is None or self.goal > 0.0) or not self.rate > 0.0:
             raise ParameterError(
-                "MixtureSolver: components and steps must be at least 1, goal and rate positive, got "
-                f"{self.components!r}, {self.steps!r}, {self.goal!r} and {self.rate!r}."
+                "MixtureSolver: components, steps and fits must be at least 1, goal and rate positive, got "
+                f"{self.components!r}, {self.steps!r}, {self.fits!r}, {self.goal!r} and {self.rate!r}."
             )
         if self.device not in (None, "cuda"):
             raise ParameterError(f"MixtureSolver: device must be None or 'cuda', got {self.device!r}.")
 
     def quick(self) -> "MixtureSolver":
         """The same for a first look: few components and steps, seconds in place of minutes, and a coarser fit."""
-        return dataclasses.replace(self, components=_QUICK_COMPONENTS, steps=_QUICK_STEPS)
+        return dataclasses.replace(self, components=_QUICK_COMPONENTS, steps=_QUICK_STEPS, fits=1)
 
     def solve(
         self,
@@ -456,40 +460,25 @@ class MixtureSolver(Kind):
         *,
         stage: str = "fitting",
         compounds: Compounds | None = None,
-        first: Mixture | None = None,
     ) -> Mixture:
         """The mixture whose blocks are nearest to the noisy ones. `stage` is what to call it meanwhile.
 
-        With `compounds` it is of these columns, off which all others are read. A `first` fit shows which pairs of
-        columns go together closely: toward these, not toward independent columns, it is drawn then.
+        With `compounds` it is of these columns, off which all others are read.
         """
         task = _Task.of(noisy, compounds)
-        fitted, details = task.noisy, task.details
-        objective = Objective.of(fitted, details, task.columns, task.told)
-        if first is not None:
-            ties = ties_of(first, objective.cells, objective.places)
-            if ties is None:
-                return first
+        objective = Objective.of(task.noisy, task.details, task.columns, task.told)
+        effort = self.effort(objective.size, objective.signal) if objective.signal else (1, 1)
+        fits = self.fits if objective.signal else 1
+        progress.stage(stage, fits * effort[1])
+        generator, trusts = seed.generator("mixture start"), objective.first_trusts()
+        found = [self._descend(task.noisy, objective, effort, generator, progress)]
+        for _ in range(1, fits):
+            ties = objective.ties or ties_of(objective.normalise(found[0][0]), np.exp(found[0][1]), objective.places)
             objective = dataclasses.replace(objective, ties=ties)
-        components, steps = self.effort(objective.size, objective.signal) if objective.signal else (1, 1)
-        progress.stage(stage, steps)
-        generator = seed.generator("mixture start")
-        prior = [objective.prior[place].astype(np.float64) for place in objective.places]
-        logits = blurred_rows(fitted, prior, objective.cells, components, generator)
-        if components == 1:
-            logits = np.log(objective.prior)[:, None].copy()
-        weight_logits = np.zeros(components, dtype=np.float32)
-        signal = objective.signal
-        schedule = Schedule(steps=steps, rate=self.rate, goal=self.aim(signal, tied=first is not None), signal=signal)
-        if self.device is None:
-            with one_thread():
-                _descend(objective, logits, weight_logits, schedule, progress)
-                chi_squared, _ = objective.gradients(logits, weight_logits, 0.0)
-        else:
-            from kernelease.fit.mixtures.device import DeviceDescent  # noqa: PLC0415  # an engine apart
-
-            descent = DeviceDescent(objective, logits, weight_logits, schedule)
-            logits, weight_logits, chi_squared = descent.run(progress)
+            objective.forget(trusts)
+            found.append(self._descend(task.noisy, objective, effort, generator, progress))
+        logits, weight_logits = map(np.hstack, zip(*found, strict=True))
+        chi_squared, _ = objective.gradients(logits, weight_logits, 0.0)
         q, w = objective.normalise(logits), softmax_weights(weight_logits)
         weights = w.astype(np.float64)
         misfits = objective.misfits(q, w)
@@ -500,12 +489,41 @@ class MixtureSolver(Kind):
             outcome=Outcome.NOISE_FLOOR if chi_squared <= 1.1 else Outcome.ITERATION_LIMIT,
             misfits=misfits,
             cells=objective.cells,
-            sets=tuple(block.block for block in fitted.blocks if len(block.block.columns) > 2),
-            details=tuple(one for one in details if one.within(objective.cells)),
+            sets=tuple(block.block for block in task.noisy.blocks if len(block.block.columns) > 2),
+            details=tuple(one for one in task.details if one.within(objective.cells)),
             leaves=leaves_of(noisy, task.levels, [one.distribution for one in objective.columns]),
             unheld=objective.unheld(misfits),
             movers=tuple(_movers(noisy, task.levels, compounds)),
         )
+
+    def _descend(
+        self,
+        noisy: NoisyBlocks,
+        objective: Objective,
+        effort: tuple[int, int],
+        generator: np.random.Generator,
+        progress: Progress,
+    ) -> tuple[Single, Single]:
+        """One fit, of so many components and steps: logarithms of cells' shares (C, M), and of weights (M,).
+
+        Toward its end the objective trusts blocks more that are off.
+        """
+        components, steps = effort
+        prior = [objective.prior[place].astype(np.float64) for place in objective.places]
+        logits = blurred_rows(noisy, prior, objective.cells, components, generator)
+        if components == 1:
+            logits = np.log(objective.prior)[:, None].copy()
+        weight_logits = np.zeros(components, dtype=np.float32)
+        goal = self.aim(objective.signal, tied=bool(objective.ties))
+        schedule = Schedule(steps=steps, rate=self.rate, goal=goal, signal=objective.signal)
+        if self.device is None:
+            with one_thread():
+                _descend(objective, logits, weight_logits, schedule, progress)
+        else:
+            from kernelease.fit.mixtures.device import DeviceDescent  # noqa: PLC0415  # an engine apart
+
+            logits, weight_logits = DeviceDescent(objective, logits, weight_logits, schedule).run(progress)
+        return logits, np.log(softmax_weights(weight_logits))
 
     def effort(self, cells: int, signal: float = _TYPICAL) -> tuple[int, int]:
         """Components and steps for so many cells of all columns, at this signal."""
@@ -517,7 +535,7 @@ class MixtureSolver(Kind):
 
     def rough(self) -> "MixtureSolver":
         """A quick look, good enough to choose what to measure next; what was asked for by number stays."""
-        return dataclasses.replace(self, components=self.components or FEWEST, steps=self.steps or _FEW_STEPS)
+        return dataclasses.replace(self, components=self.components or FEWEST, steps=self.steps or _FEW_STEPS, fits=1)
 
     def aim(self, signal: float, *, tied: bool = False) -> float:
         """χ² per number at which to end: the fit follows a part of the noise that grows with what it can see.

@@ -1,10 +1,11 @@
 """What a mixture is fitted to: the noisy blocks, laid out over the cells of all columns."""
 
 import functools
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, final
+from typing import Any, TypeAlias, final
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -136,13 +137,17 @@ _TOGETHER = 131_072  # limit: of time: shares of cells that are worked on at onc
 MOST_CLASSES = 16  # limit: of a column by which all pairs are split
 
 
+# of two columns: where their cells are, and a table for them, (cells of one, cells of the other)
+Ties: TypeAlias = tuple[tuple[slice, slice, Single], ...]
+
+
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Objective:
-    """½ Σ_b trust_b χ²_b + κ Σ_m w_m [KL(q_m ‖ p) − ½ q_mᵀ ties q_m + bend(q_m)], as a function of logits.
+    """½ Σ_b trust_b χ²_b + κ Σ_m w_m [KL(q_m ‖ p) − Σ q_miᵀ tie_ij q_mj + bend(q_m)], as a function of logits.
 
-    p is the product of single columns, or with `ties`, which hold logarithms log P_ij/p_i p_j of the pairs of a forest,
-    the forest. `bend` is ½ Σ log(1 + d²), with d the second differences of log q_m/p along the
+    p is the product of single columns; with `ties`, which hold logarithms log P_ij/p_i p_j of the pairs of a forest, it
+    is the forest. `bend` is ½ Σ log(1 + d²), with d the second differences of log q_m/p along the
     cells of columns in an order: neighbouring values have like company, so that a curve of cells is smooth
     but for noise. Where it jumps by more than a factor of e, it costs next to nothing to jump farther.
 
@@ -171,7 +176,7 @@ class Objective:
     numbers: int  # that were measured
     rows: float
     signal: float  # rows over the noise of a count, in blocks of several columns; 0 where there is none
-    ties: Single | None = None  # (C, C), symmetric; None: components are drawn toward independent columns
+    ties: Ties = ()  # of a forest; without any, components are drawn toward independent columns
 
     @classmethod
     def of(
@@ -283,8 +288,8 @@ class Objective:
         height = np.zeros_like(w)
         chi_squared = sum(term.add(room.wide, w, slopes, height) for term in self.terms)
         slope, scale = self.groupings.fold(slopes), np.float32(1.0 / self.numbers)
-        if self.ties is not None:
-            pull, reward = tie_slope(q, np.float32(kappa) * self.ties)
+        if self.ties:
+            pull, reward = tie_slope(q, self.ties, np.float32(kappa))
             slope -= pull
             height -= reward
         for part in room.parts:
@@ -332,6 +337,15 @@ class Objective:
             if factor > 1.0:
                 for held in trusts:
                     np.minimum(held * np.float32(factor), LAST_TRUST, out=held)
+
+    def forget(self, first: Sequence[Single]) -> None:
+        """Trust blocks, in place, as the `first_trusts` say: another descent does not know what one before it saw."""
+        for held, own in zip(itertools.chain(*self.trusts), first, strict=True):
+            held[...] = own
+
+    def first_trusts(self) -> list[Single]:
+        """Copies of the trust in each block, before any descent."""
+        return [held.copy() for held in itertools.chain(*self.trusts)]
 
     def atoms(self, q: Single) -> tuple[Floats, ...]:
         """Each column's distributions over atoms: (M, atoms)."""
@@ -410,9 +424,13 @@ class Room:
     parts: tuple[_Part, ...]
 
 
-def tie_slope(q: Any, ties: Any) -> tuple[Any, Any]:
-    """½ qᵀ ties q of each component, (M,), after its slope: (C, M), (C, C) → (C, M). By NumPy or CuPy."""
-    slope = ties @ q
+def tie_slope(q: Any, ties: Ties, kappa: Any) -> tuple[Any, Any]:
+    """κ Σ q_iᵀ tie q_j of each component, (M,), after its slope: (C, M) → (C, M). By NumPy or CuPy."""
+    slope = 0 * q
+    for one, other, tie in ties:
+        strong = kappa * tie
+        slope[one] += strong @ q[other]
+        slope[other] += strong.T @ q[one]
     return slope, (q * slope).sum(axis=0) / 2
 
 
