@@ -277,7 +277,7 @@ def ties_of(q: Single, w: Single, places: Sequence[slice]) -> Ties:
 
 FEWEST, MOST = 400, 2000  # limit: components of a fit: of time and memory, and what others gain is little
 _WORK = 1_260_000_000  # limit: components times pairs of cells: the most components at 600 cells, fewer only beyond
-_MANY = 1700  # limit: of time. Components from which on more of them take fewer steps
+_MANY = 1600  # limit: of time. Components from which on more of them take fewer steps
 _FEW_STEPS = 100  # research: Tables: constants that matter. Of a rough fit
 # convention: at signal 1; they grow with its fourth root. Half or twice as many change no table's error by more than
 # chance (docs/research.md: Tables: constants that matter)
