@@ -200,6 +200,20 @@ def test_null_where_another_column_says_so(tmp_path: Path) -> None:
     assert found["since"]["null_when"] in ("member == false", "fee is null")
 
 
+def test_a_value_that_few_rows_of_one_kind_have_is_null_for_all_others(tmp_path: Path) -> None:
+    """Newborns alone have a weight at birth; the other diagnoses are more than a rule may list."""
+    generator, table = np.random.default_rng(8), columns()
+    code = generator.integers(0, 30, 4 * ROWS)
+    table = {name: [*cells] * 4 for name, cells in table.items()} | {"code": [f"d{i}" for i in code]}
+    grams = pa.array(generator.integers(2500, 4500, 4 * ROWS), mask=code != 7)
+    assert found_in(table | {"grams": grams}, tmp_path)["grams"] == {"null_when": "code != 'd7'"}
+    both = pa.array(generator.integers(2500, 4500, 4 * ROWS), mask=(code != 7) & (code != 9))
+    found = found_in(table | {"grams": both}, tmp_path)["grams"]["null_when"]
+    assert found in ("code not in ('d7', 'd9')", "code not in ('d9', 'd7')")
+    scattered = pa.array(generator.integers(2500, 4500, 4 * ROWS), mask=generator.random(4 * ROWS) < 0.99)
+    assert "grams" not in found_in(table | {"grams": scattered}, tmp_path)
+
+
 def test_dates_in_order_become_a_rule_without_those_that_follow_from_two(tmp_path: Path) -> None:
     table, draws = columns(), np.random.default_rng(1)
     for name, before in (("sent", "opened"), ("arrived", "sent")):

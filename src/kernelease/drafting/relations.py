@@ -10,7 +10,7 @@ import dataclasses
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, final
@@ -611,15 +611,25 @@ def _null_where(rows: _Rows, name: str, null: NDArray[np.bool_]) -> Iterator[tup
     if absent.any() and null[absent].all():
         yield int(absent.sum()) - 1, f"{spelt} is null"
     if rows.is_listed(name):
-        size = rows.distinct(name)
+        size, values = rows.distinct(name), rows.table.column(name).combine_chunks().dictionary_encode().dictionary
         with_null, without = (np.bincount(codes[~absent & own], minlength=size) for own in (null, ~null))
         tried, chance = size * len(rows.columns) ** 2, float(null.mean())
         found = [c for c in np.flatnonzero(without == 0) if _is_no_accident(int(with_null[c]) - 1, chance, tried)]
         if 0 < len(found) < size and len(found) <= _MOST_NAMED:
-            values = rows.table.column(name).combine_chunks().dictionary_encode().dictionary.to_pylist()
-            chosen = [write_term(values[code]) for code in found]
-            text = f"{spelt} == {chosen[0]}" if len(chosen) == 1 else f"{spelt} in ({', '.join(chosen)})"
+            text = _write_choice(spelt, [values[code].as_py() for code in found], "==", "in")
             yield int(with_null[found].sum()) - len(found), text
+        held, rest = np.flatnonzero(without), np.flatnonzero(without == 0)  # newborns alone have a weight at birth
+        if 0 < len(held) < len(rest) and len(held) <= _MOST_NAMED:
+            among = float((with_null + without)[held].sum() / np.sum(~absent))
+            if _is_no_accident(int(without.sum()) - len(held), among, tried):
+                text = _write_choice(spelt, [values[code].as_py() for code in held], "!=", "not in")
+                yield int(with_null[rest].sum()) - len(rest), text
+
+
+def _write_choice(spelt: str, values: Sequence[Any], one: str, several: str) -> str:
+    """A condition on a column by its values: `one` of them, or `several`."""
+    chosen = [write_term(value) for value in values]
+    return f"{spelt} {one} {chosen[0]}" if len(chosen) == 1 else f"{spelt} {several} ({', '.join(chosen)})"
 
 
 def _orders(search: _Search) -> Iterator[Relation]:
