@@ -325,6 +325,23 @@ def test_two_numbers_far_apart_are_listed_and_nothing_is_below_zero(tmp_path: Pa
     assert (columns["flag"]["min"], columns["flag"]["max"], columns["late"]["min"]) == (0, 1, 0)
 
 
+def test_instants_keep_their_zone_and_how_far_apart_a_clock_puts_them(tmp_path: Path) -> None:
+    lines = [
+        f"2024-03-{1 + i % 28:02d}T{i % 24:02d}:{i % 6}0:00+01:00,2024-03-01 00:00:{i % 60:02d}.{i % 997:03d},"
+        f"2024-{1 + i % 11:02d}-{1 + i % 27:02d} {i % 23:02d}:{5 * (i % 12):02d}"
+        for i in range(400)
+    ]
+    (tmp_path / "t.csv").write_text("\n".join(["logged,heard,local", *lines, ""]))
+    columns = {one["name"]: one for one in Schema.parse(looked(tmp_path / "t.csv")).to_dict()["columns"]}
+    assert {name: column.get("resolution") for name, column in columns.items()} == {
+        "logged": 600,
+        "heard": 0.001,
+        "local": 300,
+    }
+    zoned = {column.name: column.arrow_type.tz for column in Schema.parse(looked(tmp_path / "t.csv"))}
+    assert zoned == {"logged": "UTC", "heard": None, "local": None}
+
+
 def test_dates_in_two_notations_infinities_and_no_name(tmp_path: Path) -> None:
     days = [f"2020-01-{i % 28 + 1:02d}" if i % 2 else f"{i % 28 + 1:02d}/02/2021" for i in range(300)]
     lines = [f"{day},{'inf' if i % 7 == 0 else i % 50},{i % 3}" for i, day in enumerate(days)]

@@ -40,7 +40,7 @@ from kernelease.table.columns.column import MOST_ATOMS
 from kernelease.table.columns.listed import MOST_VALUES
 from kernelease.table.columns.numbers import LARGEST_INTEGER, Number
 from kernelease.table.draft import MARK, MOST_CATEGORIES, Lines, Looked, draft
-from kernelease.table.parsing import DateFormat, Numerals, parse_instant, parse_number
+from kernelease.table.parsing import DateFormat, Numerals, has_zone, parse_instant, parse_number
 from kernelease.table.schema import Schema
 from kernelease.table.toml import toml_value
 from kernelease.table.written import Written
@@ -102,7 +102,7 @@ _APART = 3  # convention: steps of the last digit from one listed number to the 
 _MOST_POWER = 6  # convention: of ten, in steps that are looked for
 _FEWEST_ORDERED = 3  # convention: of two values none is between
 _NAMIBIA = "NA"
-_STEPS = (1, 60, 900, 3600)  # convention: seconds that instants are apart: a minute, a quarter of an hour, an hour
+_STEPS = (1, 60, 300, 600, 900, 1800, 3600)  # convention: seconds that instants are apart: what clocks and loggers have
 _ORDINARY = Numerals()
 
 
@@ -173,13 +173,23 @@ def draft_by_looking(
 
 def _gap_lines(gap: Gap) -> Lines:
     """The column that says how far two others are apart, in bounds and steps as any other number."""
-    step = gap.step if gap.step in _STEPS else 1
+    step = int(_clock_step(gap.step * 10**6))
     low, high = outward(gap.least, gap.most)
     bounds = {"min": math.floor(low / step) * step, "max": math.ceil(high / step) * step}
     lines = {"type": "integer", "from": gap.of, "minus": gap.minus, **bounds}
     lines |= {"resolution": step} if step > 1 else {}
     lines |= {"nullable": True} if gap.nullable else {}
     return tuple((key, value, MARK) for key, value in lines.items())
+
+
+def _clock_step(apart: int) -> float:
+    """The longest usual step, in seconds, of which a distance in microseconds is a multiple.
+
+    >>> _clock_step(1_200_000_000), _clock_step(7_000_000), _clock_step(250_000)
+    (600, 1, 0.01)
+    """
+    fractions = [10**digits for digits in range(6) if apart % 10**digits == 0]
+    return max((step for step in _STEPS if apart % (step * 10**6) == 0), default=max(fractions) / 10**6)
 
 
 def _beside(columns: pa.Schema, gaps: Mapping[str, str]) -> pa.Schema:
@@ -312,19 +322,18 @@ class _Look:
         return _Numbers(rows=rows or Counter((0.0, 1.0))).lines()
 
     def _dates(self, form: str) -> Lines:
-        micros = [parse_instant(((form and DateFormat(form).iso(cell)) or cell).encode()) for cell in self.present]
-        days = [
-            datetime.date(1970, 1, 1) + datetime.timedelta(microseconds=ticks) for ticks in micros if ticks is not None
-        ]
+        texts = [((form and DateFormat(form).iso(cell)) or cell).encode() for cell in self.present]
+        read = {text: ticks for text in texts if (ticks := parse_instant(text)) is not None}
+        days = [datetime.date(1970, 1, 1) + datetime.timedelta(microseconds=ticks) for ticks in read.values()]
         first, last = whole_years(min(days), max(days))
-        if not any(ticks % (86_400 * 10**6) for ticks in micros if ticks is not None):
+        if not any(ticks % (86_400 * 10**6) for ticks in read.values()):
             return ("type", "date", MARK), ("min", first, MARK), ("max", last, MARK)
-        start, end = f"{first}T00:00:00", f"{last}T23:59:59"
-        moments = [datetime.datetime.fromisoformat(text) for text in (start, end)]
+        zone = "Z" if all(map(has_zone, read)) else ""
+        ends = f"{first}T00:00:00{zone}", f"{last}T23:59:59{zone}"
+        moments = [datetime.datetime.fromisoformat(text) for text in ends]
         bounds: Lines = (("type", "datetime", MARK), ("min", moments[0], MARK), ("max", moments[1], MARK))
-        apart = math.gcd(*(ticks for ticks in micros if ticks is not None)) // 10**6
-        step = max((step for step in _STEPS if apart % step == 0), default=1)
-        return (*bounds, ("resolution", step, f"seconds; {MARK}")) if step > 1 else bounds
+        step = _clock_step(math.gcd(*read.values()))
+        return (*bounds, ("resolution", step, f"seconds; {MARK}")) if step != 1 else bounds
 
 
 def _number(cell: str, numerals: Numerals) -> float | None:

@@ -374,6 +374,16 @@ def parse_instant(text: bytes) -> int | None:
     return (elapsed.days * 86_400 + elapsed.seconds) * 10**6 + micros - _offset(match["zone"]) * 10**6
 
 
+def has_zone(text: bytes) -> bool:
+    """Whether an ISO 8601 text says its time zone.
+
+    >>> has_zone(b"2024-03-01T00:00:00Z"), has_zone(b"2024-03-01 08:00+01:00"), has_zone(b"2024-03-01")
+    (True, True, False)
+    """
+    match = _INSTANT.fullmatch(text)
+    return match is not None and match["zone"] is not None
+
+
 def _offset(zone: bytes | None) -> int:
     """Seconds east of UTC."""
     if zone is None or zone in (b"Z", b"z"):
