@@ -39,8 +39,9 @@ def test_types_bounds_and_ways_of_writing(tmp_path: Path) -> None:
     schema = Schema.parse(drafted)
     assert {column.name: column.tag for column in schema} == {
         **{"age": "integer", "dose": "number", "told": "category", "sick": "integer", "day": "date"},
-        **{"code": "category", "none": "string"},
+        "code": "category",
     }
+    assert "# column none is left out: no cell of it has a value" in drafted
     assert schema.source.to_dict() == {"separator": ";", "nulls": ["NA"], "decimal": ",", "dates": ["%d.%m.%Y"]}
     assert "# column row_id is left out" in drafted
     assert "# column note is left out" in drafted
@@ -177,7 +178,7 @@ def test_numbers_of_a_scale_are_listed_and_those_of_single_rows_are_not(tmp_path
     text = draft_by_looking(str(path), "t", query=None, written=Written()).text
     column = Schema.parse(text).column("speed")
     assert column.values == tuple(round(knots * 1.15078, 5) for knots in range(20))
-    assert "1 rows have others, which count as the nearest" in text
+    assert "1 row has another, which counts as the nearest" in text
 
 
 def drafted(name: str, cells: Iterable[float], folder: Path) -> Any:

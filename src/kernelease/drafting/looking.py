@@ -158,7 +158,7 @@ def draft_by_looking(
             left_out=left_out,
         )
 
-    known = {look.name: look.lines(numerals) for look in looks}
+    known = {look.name: look.lines(numerals) for look in kept}
     if not kept:  # nothing but identifiers
         return Proposal(text=draft_with(known), unit=unit)
     alone = Schema.parse(draft_with(known))
@@ -255,7 +255,9 @@ class _Look:
         return date_format(self.present)
 
     def left_out(self, found: Identifier | None, unit: Identifier | None) -> str | None:
-        """Why the column is left out, if it looks like an identifier; None if it does not."""
+        """Why the column is left out: it has no value, or looks like an identifier; None if neither."""
+        if not self.present:
+            return "no cell of it has a value"
         if found is None:
             return None
         if found is unit:
@@ -266,8 +268,6 @@ class _Look:
 
     def lines(self, numerals: Numerals) -> Lines:
         """What to write about it, each line from the rows with a mark; NULL only where a cell needs it."""
-        if not self.present:
-            return ("type", "string", MARK), ("max_length", 200, MARK), ("nullable", True, MARK)
         domain = self._domain(numerals)
         unread = domain[0][1] in ("integer", "number", "date", "datetime") and not self._all_read(numerals)
         missing = unread or len(self.present) < len(self.cells)
@@ -400,7 +400,8 @@ class _Numbers:
 
     @staticmethod
     def _mark_of(others: int) -> str:
-        return f"{MARK} {others:,} rows have others, which count as the nearest" if others else MARK
+        told = "1 row has another, which counts" if others == 1 else f"{others:,} rows have others, which count"
+        return f"{MARK} {told} as the nearest" if others else MARK
 
     def digits(self) -> tuple[int | None, int]:
         """How many decimals were written, before floats of eight or four bytes left their dust, and rows with more.
@@ -531,8 +532,8 @@ def _with_encoding(data: Any, query: str | None, written: Written) -> Written:
 _SCALES = tuple(  # convention: answers that have an order, the lowest first
     tuple(scale.split(", "))
     for scale in (
-        "strongly disagree, disagree, somewhat disagree, neutral, neither agree nor disagree, somewhat agree, agree, "
-        "strongly agree",
+        "strongly disagree, disagree, somewhat disagree, neutral, neither, neither agree nor disagree, somewhat agree, "
+        "agree, strongly agree",
         "very dissatisfied, dissatisfied, neutral, satisfied, very satisfied",
         "never, rarely, seldom, sometimes, occasionally, often, usually, very often, always",
         "very poor, poor, bad, fair, average, good, very good, excellent",
@@ -549,8 +550,8 @@ _RANGE = re.compile(r"[<>≤≥]?\s*(\d+)\s*(?:(?:-|–|to|bis)\s*\d+|\+|and (?:
 def in_order(values: Sequence[str]) -> tuple[str, ...] | None:
     """Values that have an order in everybody's mind, the lowest first: answers, days, ranges; None for all others.
 
-    >>> in_order(["Agree", "Neutral", "Disagree"]), in_order(["55+", "18-24", "25-54"]), in_order(["red", "blue"])
-    (('Disagree', 'Neutral', 'Agree'), ('18-24', '25-54', '55+'), None)
+    >>> in_order(["Agree", "Neither", "Disagree"]), in_order(["55+", "18-24", "25-54"]), in_order(["red", "blue"])
+    (('Disagree', 'Neither', 'Agree'), ('18-24', '25-54', '55+'), None)
     """
     if len(values) < _FEWEST_ORDERED:
         return None
