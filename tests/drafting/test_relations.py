@@ -85,6 +85,34 @@ def test_columns_that_can_be_computed(name: str, expected: str, tmp_path: Path) 
     assert found_in(table | {name: values[name]}, tmp_path)[name]["computed"] == expected
 
 
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("tax", "amount * percent / 100"),
+        ("paid", "amount * (100 - percent) / 100"),
+        ("gross", "amount * (100 + percent) / 100"),
+        ("kept", "amount * (1 - rate)"),
+        ("grown", "amount * (1 + rate)"),
+        ("sold", "price * (100 - percent) / 100"),
+    ],
+)
+def test_rates_of_amounts(name: str, expected: str, tmp_path: Path) -> None:
+    """A tax, a discount, a commission: to the cent, also where prices are few enough to be listed."""
+    draws, table = np.random.default_rng(2), columns()
+    amount, percent = draws.integers(100, 90_000, ROWS) / 100, draws.choice([2.5, 7.0, 19.0], ROWS)
+    rate, price = draws.choice([0.025, 0.07, 0.19], ROWS), draws.choice([9.99, 49.0, 199.99], ROWS)
+    values = {
+        "tax": amount * percent / 100,
+        "paid": amount * (100 - percent) / 100,
+        "gross": amount * (100 + percent) / 100,
+        "kept": amount * (1 - rate),
+        "grown": amount * (1 + rate),
+        "sold": price * (100 - percent) / 100,
+    }
+    table = {"member": table["member"], "amount": amount, "percent": percent, "rate": rate, "price": price}
+    assert found_in(table | {name: np.round(values[name], 2)}, tmp_path)[name]["computed"] == expected
+
+
 def test_arithmetic_in_float32_is_seen_through(tmp_path: Path) -> None:
     """Squares and differences of numbers that were never rounded, as statistical packages store them."""
     draws = np.random.default_rng(1)

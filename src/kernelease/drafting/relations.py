@@ -264,12 +264,18 @@ def _is_no_accident(rows: int, chance: float, tried: int) -> bool:
 # ---- Columns that follow from others.
 
 
-_SIGNS: Mapping[str, Callable[[Floats, Floats], Floats]] = {  # in this order: a total before its parts
-    "+": np.add,
-    "*": np.multiply,
-    "/": np.divide,
-    "-": np.subtract,
+_FORMULAS: Mapping[str, Callable[[Floats, Floats], Floats]] = {  # in this order: a total before its parts
+    "{} + {}": np.add,
+    "{} * {}": np.multiply,
+    "{} / {}": np.divide,
+    "{} - {}": np.subtract,
+    "{} * {} / 100": lambda amount, percent: amount * percent / 100,
+    "{} * (100 - {}) / 100": lambda amount, percent: amount * (100 - percent) / 100,
+    "{} * (100 + {}) / 100": lambda amount, percent: amount * (100 + percent) / 100,
+    "{} * (1 - {})": lambda amount, rate: amount * (1 - rate),
+    "{} * (1 + {})": lambda amount, rate: amount * (1 + rate),
 }
+_EITHER_WAY = ("{} + {}", "{} * {}", "{} * {} / 100")
 
 
 @final
@@ -308,37 +314,37 @@ class _Search:
                         self._try(target, text, (source,))
 
     def two_terms(self) -> None:
-        """Sums, products, quotients and differences of two columns; the last one first, where it could be any."""
+        """Sums, products, quotients, differences and rates of two columns; the last one first, where it could be any."""
         names = tuple(self.rows.numbers)
-        for (sign, combine), target in itertools.product(_SIGNS.items(), reversed(names)):
+        for (formula, combine), target in itertools.product(_FORMULAS.items(), reversed(names)):
             digit, sample = self._last_digit(target), np.array([*self._sample(target, _SAMPLE).values()])
             goal = sample[names.index(target)]
             with np.errstate(all="ignore"):
                 both = combine(sample[:, None, :_GLANCE], sample[None, :, :_GLANCE])
-            near = np.all(_near(both, goal[:_GLANCE], digit), axis=2) & self._allowed_pairs(sign, target)
+            near = np.all(_near(both, goal[:_GLANCE], digit), axis=2) & self._allowed_pairs(formula, target)
             for left, right in np.argwhere(near):
                 with np.errstate(all="ignore"):
                     found = combine(sample[left], sample[right])
                 if _near(found, goal, digit).all():
                     pair = names[left], names[right]
-                    self._try(target, f"{spell_name(pair[0])} {sign} {spell_name(pair[1])}", pair)
+                    self._try(target, formula.format(*map(spell_name, pair)), pair)
 
-    def _allowed_pairs(self, sign: str, target: str) -> NDArray[np.bool_]:
-        """Which pairs of columns a sign makes of the target's unit, each once where their order is nothing."""
+    def _allowed_pairs(self, formula: str, target: str) -> NDArray[np.bool_]:
+        """Which pairs of columns a formula makes of the target's unit, each once where their order is nothing."""
         units = [_unit(self.rows.columns[name]) for name in self.rows.numbers]
         goal = _unit(self.rows.columns[target])
         numbers = np.array([unit == "number" for unit in units])
         allowed = numbers[:, None] & numbers[None, :] if goal == "number" else np.zeros((len(units),) * 2, dtype=bool)
-        if sign in "+*":
-            allowed = np.triu(allowed, sign == "+")
+        if formula in _EITHER_WAY:
+            allowed = np.triu(allowed)
         same = np.array([[one == other for other in units] for one in units])
-        if sign == "-" and goal == "number":
+        if formula == "{} - {}" and goal == "number":
             allowed |= same & ~numbers[:, None]
-        if sign in "+-" and goal != "number":
+        if formula in ("{} + {}", "{} - {}") and goal != "number":
             allowed |= np.array([unit == goal for unit in units])[:, None] & numbers[None, :]
         others = np.array([name != target for name in self.rows.numbers])
         found: NDArray[np.bool_] = allowed & others[:, None] & others[None, :]
-        return found if sign == "*" else found & ~np.eye(len(units), dtype=bool)
+        return found if formula == "{} * {}" else found & ~np.eye(len(units), dtype=bool)
 
     def parts(self) -> None:
         """Years, months and other parts of dates; the day of a datetime."""
@@ -446,7 +452,7 @@ class _Search:
 
     def _is_evidence(self, rows: int, target: str) -> bool:
         """Whether so many rows would hardly agree by chance, of all pairs of columns that are tried."""
-        return _is_no_accident(rows, self.rows.chances[target], len(_SIGNS) * len(self.rows.columns) ** 2)
+        return _is_no_accident(rows, self.rows.chances[target], len(_FORMULAS) * len(self.rows.columns) ** 2)
 
     def _accept(self, derived: Derived, sources: tuple[str, ...]) -> None:
         """Keep it if no other was found for the column, it is in no circle, and the schema's own arithmetic agrees."""
@@ -478,9 +484,11 @@ class _Search:
 
 
 def _digits(column: Column) -> int | None:
-    """How many decimals a number is declared with; None where it is declared without."""
+    """How many decimals a number is declared with, or its values have; None where it is declared without."""
     if not isinstance(column, Number):
         return 0
+    if column.values:
+        return max(map(decimals_of, column.values))
     return column.decimals if column.resolution is None else decimals_of(column.resolution)
 
 
