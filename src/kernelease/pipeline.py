@@ -174,6 +174,11 @@ def release(data: Any, order: Order) -> Any:
     - device: "cuda" sums vectors on a GPU
     - progress: who is told how far it is
 
+    What cells say never decides whether there is a release. Those that can't be read become NULL, `other` or a
+    declared value; where all of a column may have, the measurements' `notices` say so by noisy counts. Call
+    `ke.check(data, schema)` first, for your eyes alone, to see them. The command line looks by itself; docs/security.md
+    says what that may tell.
+
     `kernelease.arguments.Order` says more about each. Several tables are a mapping from names to tables, or a folder,
     and give a `TablesRelease`.
     """

@@ -193,6 +193,21 @@ def test_free_text_is_named_before_and_after():
     )
 
 
+def test_a_column_whose_cells_may_all_be_unread_is_named():
+    """Weights with a unit behind them become 30 kg for everybody; some that are read, or much noise, say nothing."""
+    text = '[columns.weight]\ntype = "integer"\nmin = 30\nmax = 99\n[columns.ill]\ntype = "boolean"\n'
+    schema = Schema.parse(text)
+
+    def columns_told(weights: list[str]) -> list[str]:
+        table = pa.table({"weight": weights, "ill": [True, False] * (len(weights) // 2)})
+        found = measure(table, schema=schema, privacy=ONE, noise=SeededNoise(0)).notices
+        return [sentence for sentence in found if sentence.startswith("Column")]
+
+    (sentence,) = columns_told(["72,5 kg"] * 2000)
+    assert re.match(r"Column 'weight': by the noisy counts all of its cells may be 30, .* can't be read", sentence)
+    assert columns_told(["30"] * 1600 + ["80"] * 400) == columns_told(["72,5 kg"] * 20) == []
+
+
 @pytest.mark.parametrize("neighbours", list(Neighbours))
 def test_a_column_that_is_lost_is_named_by_its_noisy_counts_alone(neighbours):
     """All `other`, all NULL. Half of them is not lost, nor is a column of few rows, of which noise says nothing."""

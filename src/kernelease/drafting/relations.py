@@ -314,7 +314,7 @@ class _Search:
                         self._try(target, text, (source,))
 
     def two_terms(self) -> None:
-        """Sums, products, quotients, differences and rates of two columns; the last one first, where it could be any."""
+        """Sums, products, quotients, differences and rates of two; the last one first, where it could be any."""
         names = tuple(self.rows.numbers)
         for (formula, combine), target in itertools.product(_FORMULAS.items(), reversed(names)):
             digit, sample = self._last_digit(target), np.array([*self._sample(target, _SAMPLE).values()])

@@ -156,9 +156,10 @@ def _best_alone(measured: NoisyBlocks) -> dict[int, NoisyBlock]:
 
 
 def _lost_columns(schema: Schema, alone: dict[int, NoisyBlock], rows: float) -> Iterator[str]:
-    """Columns of which nearly all cells are `other` or NULL, by noisy counts."""
+    """Columns of which nearly all cells are `other`, NULL or what unreadable ones become, by noisy counts."""
     for place, noisy in alone.items():
         column = schema.columns[place]
+        yield from _constant_column(column, noisy, rows)
         special = {} if isinstance(column, String) and not column.values else _special(column)
         counts, cells = noisy.counts(rows).reshape(-1), noisy.block.groups[0]
         own = {label: int(cells[atom]) for label, atom in special.items() if (cells == cells[atom]).sum() == 1}
@@ -174,6 +175,18 @@ def _lost_columns(schema: Schema, alone: dict[int, NoisyBlock], rows: float) -> 
                     else "Its values are not in the schema: declare them."
                 )
             )
+
+
+def _constant_column(column: Column, noisy: NoisyBlock, rows: float) -> Iterator[str]:
+    """The sentence about a column whose cells may all be the value that one becomes that can't be read."""
+    counts, cells, atom = noisy.counts(rows).reshape(-1), noisy.block.groups[0], column.unknown
+    if _special(column) or (cells == cells[atom]).sum() > 1 or noisy.sigma > _SURE * rows:
+        return
+    if counts[cells[atom]] + ANSWERED / 2.0 * noisy.sigma >= rows:
+        yield (
+            f"Column {column.name!r}: by the noisy counts all of its cells may be {column.labels()[atom]}, so it says "
+            "next to nothing. Cells that can't be read, or are not declared, become that, too: check the source."
+        )
 
 
 def _special(column: Column) -> dict[str, int]:
