@@ -49,6 +49,8 @@ def test_a_ledger_of_another_table_is_refused_by_its_path(schema_file, tmp_path)
 def test_a_promise_is_whole(given):
     with pytest.raises(ke.errors.ParameterError, match=r"a pair \(epsilon, delta\)"):
         privacy_of(given)
+    with pytest.raises(ke.errors.ParameterError, match=r"got \(str, float\)"):
+        privacy_of(("one", 1e-6))
 
 
 def test_a_schema_is_a_schema_or_a_path():

@@ -128,9 +128,12 @@ def privacy_of(given: PrivacyLike) -> Privacy:
         return unchecked
     if isinstance(unchecked, tuple) and len(unchecked) == 2 and all(_is_number(part) for part in unchecked):
         return Privacy(epsilon=float(unchecked[0]), delta=float(unchecked[1]))
+    kind = type(unchecked).__name__
+    if isinstance(unchecked, tuple) and len(unchecked) <= 2:
+        kind = f"({', '.join(type(part).__name__ for part in unchecked)})"
     raise ParameterError(
         "privacy must be a Privacy, or a pair (epsilon, delta) as (1.0, 1e-6), "
-        f"got {repr(unchecked) if _is_number(unchecked) else type(unchecked).__name__}."
+        f"got {repr(unchecked) if _is_number(unchecked) else kind}."
     )
 
 

@@ -75,6 +75,8 @@ def test_csv(release, tmp_path):
         release.export(path)
     with pytest.raises(ke.KerneleaseError, match="must end in"):
         release.export(tmp_path / "rows.xls")
+    with pytest.raises(ke.KerneleaseError, match=r"its folder is missing\. Make it first"):
+        release.export(tmp_path / "none" / "rows.csv")
 
 
 @pytest.mark.parametrize("frame", [lambda one: one.to_pandas(), lambda one: one.describe().to_pandas()])

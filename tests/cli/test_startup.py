@@ -148,3 +148,10 @@ def test_help_states_the_delta_of_a_risk():
 
 def test_the_level_of_tests_is_the_one_that_is_meant():
     assert choices.SIGNIFICANCE == inference.SIGNIFICANCE
+
+
+def test_a_wrong_call_names_the_command_however_it_was_started():
+    """As python -m kernelease, which is three words."""
+    words = [sys.executable, "-m", "kernelease", "plan", "--schema", "people.toml", "--rows", "ten"]
+    told = subprocess.run(words, capture_output=True, text=True, check=False).stderr
+    assert told.endswith("`kernelease plan --help` lists what there is.\n")

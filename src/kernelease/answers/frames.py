@@ -48,6 +48,8 @@ def check_export(path: str | Path, *, overwrite: bool = False) -> None:
         raise BundleError(
             f"{path} already exists. Choose another name, or give --overwrite (overwrite=True in Python)."
         )
+    if not os.path.isdir(Path(path).parent):
+        raise BundleError(f"{path} could not be written: its folder is missing. Make it first.")
 
 
 def export_table(table: pa.Table, path: str | Path, *, overwrite: bool = False) -> Path:

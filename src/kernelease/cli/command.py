@@ -83,8 +83,10 @@ def _usage_in_words() -> Iterator[None]:
     except UsageError as error:
         if type(error).__name__ == "NoArgsIsHelpError":
             raise
-        path = getattr(getattr(error, "ctx", None), "command_path", "")
-        command = " ".join(["kernelease", *path.split()[1:]])  # however the program was started
+        context: Any = getattr(error, "ctx", None)
+        started = "" if context is None else str(context.find_root().info_name)  # as python -m kernelease
+        path = "" if context is None else context.command_path.removeprefix(started)
+        command = " ".join(["kernelease", *path.split()])
         typer.echo(f"error: {usage_in_words(error.format_message(), command)}", err=True)  # type: ignore[attr-defined]  # click's
         raise typer.Exit(WRONG) from None
 
