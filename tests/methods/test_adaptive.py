@@ -402,6 +402,16 @@ def test_a_mean_that_features_leave_open_is_measured_by_itself(monkeypatch: pyte
     assert float(told.standard_error) < mean.sigma
 
 
+@pytest.mark.parametrize("share", [0.3, 0.7, 0.97])
+def test_what_a_given_share_leaves_pays_for_the_mean_and_for_stage_two(share: float) -> None:
+    """The mean asked for a third of the budget, whatever was left: what was charged was lost."""
+    wide = replace(SMALL, share=share, features=16, rank=6)
+    measured = _measured(_rows(), wide, kernel=ke.kernels.Gaussian(lengthscale=(20.0, 20.0)))
+    _, mean, fine = (step.loss.mu_squared for step in measured.steps)
+    assert isinstance(measured.stages[1].feature_map, Ball)
+    assert 0.0 < mean <= fine * (1.0 + 1e-9)
+
+
 def test_a_mean_that_features_tell_is_not_measured() -> None:
     assert len(_measured(_rows(20_000), Adaptive(points=PRIOR)).stages) == 2
 

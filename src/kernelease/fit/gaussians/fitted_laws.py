@@ -306,6 +306,8 @@ def averages_of(measured: NoisyEmbeddings, kernel: Gaussian) -> Averages:
 # variance v above 1.2² times that of a sum with half of the budget, V. Both together then have that variance at most:
 #
 #     (1 − s/(1 − a))/v + 2s/V = 1/(1.2²·V).
+#
+# It gets half of what stage one leaves at most, whatever share a that was given: stage two has to be paid, too.
 
 
 # Times a noisy sum's error, that of the mean at most. convention: what is promised of moments
@@ -346,4 +348,5 @@ def share_of_the_mean(
     )
     open_ = np.trace(averages.estimate(ball.evaluate(averages.points * scale))[1])
     told = ball.dimension * sigma(ball, 0.5) ** 2 / max(float(open_), np.finfo(float).tiny)  # V/v
-    return max(0.0, (NO_WORSE**-2.0 - told) / (2.0 - told / rest)) if told < NO_WORSE**-2.0 else 0.0
+    gain, missing = 2.0 - told / rest, NO_WORSE**-2.0 - told
+    return min(missing / gain, rest / 2.0) if missing > 0.0 and gain > 0.0 else 0.0
