@@ -22,6 +22,7 @@ from kernelease.table.columns.numbers import Number
 from kernelease.table.written import Records, Written
 
 PRIVACY = ke.Privacy(epsilon=4.0, delta=1e-6)
+MORE = ke.Privacy(epsilon=10.0, delta=1e-6)
 PURE = ke.Privacy(epsilon=4.0, delta=0.0)
 ADD_REMOVE = ke.Privacy(epsilon=4.0, delta=1e-6, neighbours=ke.Neighbours.ADD_REMOVE)
 PURE_ADD_REMOVE = ke.Privacy(epsilon=4.0, delta=0.0, neighbours=ke.Neighbours.ADD_REMOVE)
@@ -143,11 +144,11 @@ def vectors(rows: int = 200) -> np.ndarray:
     return np.random.default_rng(2).normal(size=(rows, 2))
 
 
-def _table(method: ke.Interactions | None = None, **options: object) -> ke.Release:
+def _table(method: ke.Interactions | None = None, *, rows: int = 300, **options: object) -> ke.Release:
     declared = options.pop("schema", schema())
     privacy = options.pop("privacy", PRIVACY)
     return ke.release(
-        patients(),
+        patients(rows),
         schema=declared,
         privacy=privacy,
         method=method or ke.Interactions(solver=SOLVER, triples=0),
@@ -208,6 +209,71 @@ def _small_database() -> ke.Release:
     return ke.release(rows, kernel=Kronecker(values=("a", "b", "c")), method=method, privacy=PURE, noise=SteadyNoise())
 
 
+ALONG_A_LINE = """
+[columns.height]
+type = "number"
+min = 0
+max = 3
+cells = 60
+
+[columns.weight]
+type = "number"
+min = 0
+max = 300
+cells = 60
+
+[columns.heavy]
+type = "boolean"
+"""
+
+
+def _along_a_line() -> ke.Release:
+    """Numbers whose products are summed, and pairs that are looked at twice."""
+    generator = np.random.default_rng(4)
+    height = np.round(generator.normal(1.7, 0.09, 2000), 2)
+    weight = np.round(72.0 * (height / 1.7) ** 1.5 * np.exp(generator.normal(0.0, 0.16, 2000)), 1)
+    rows = pa.table({"height": height, "weight": weight, "heavy": (weight > 75.0) ^ (generator.random(2000) < 0.1)})
+    method = ke.Interactions(solver=SOLVER, triples=1)
+    return ke.release(rows, schema=ke.Schema.parse(ALONG_A_LINE), privacy=PRIVACY, method=method, noise=SteadyNoise())
+
+
+STAYS = """
+[columns.seen]
+type = "date"
+min = 2020-01-01
+max = 2020-12-31
+cells = 3
+
+[columns.stay]
+type = "integer"
+from = "left"
+minus = "seen"
+min = 0
+max = 20
+"""
+
+
+def _stays() -> ke.Release:
+    """One column is read as how far it is from another."""
+    seen = patients().column("seen").cast(pa.int32())
+    left = pa.array(seen.to_numpy() + np.arange(len(seen)) % 20, pa.int32()).cast(pa.date32())
+    method = ke.Interactions(solver=SOLVER, triples=0)
+    return ke.release(
+        pa.table({"seen": seen.cast(pa.date32()), "left": left}),
+        schema=ke.Schema.parse(STAYS),
+        privacy=PRIVACY,
+        method=method,
+        noise=SteadyNoise(),
+    )
+
+
+def _far_seen() -> ke.Release:
+    """By a kernel so wide that the mean of the rows is summed by itself."""
+    rows, method = vectors(2000), ke.Adaptive(points=NORMAL, features=16, rank=6)
+    kernel = ke.kernels.Gaussian(lengthscale=8.0)
+    return ke.release(rows, kernel=kernel, method=method, privacy=PRIVACY, noise=SteadyNoise())
+
+
 TABLES = """
 [unit]
 table = "homes"
@@ -245,9 +311,9 @@ max = 6
 """
 
 
-def _several(neighbours: str) -> Any:
-    """Homes, their people, and visits to homes."""
-    home, person = np.arange(60), np.arange(120)
+def _several(neighbours: str, homes: int = 60, privacy: ke.Privacy = PRIVACY) -> Any:
+    """Homes, their people, and visits to homes. Of many homes, two records of one parent are counted, too."""
+    home, person = np.arange(homes), np.arange(2 * homes)
     tables = {
         "homes": pa.table({"home": home, "town": np.where(home % 3 == 0, "Ulm", "Bonn")}),
         "people": pa.table(
@@ -257,7 +323,7 @@ def _several(neighbours: str) -> Any:
     }
     method = ke.Interactions(solver=SOLVER, triples=0)
     declared = Tables.parse(TABLES.format(neighbours=neighbours))
-    return ke.release(tables, schema=declared, privacy=PRIVACY, method=method, noise=SteadyNoise())
+    return ke.release(tables, schema=declared, privacy=privacy, method=method, noise=SteadyNoise())
 
 
 def _laid() -> ke.Release:
@@ -291,6 +357,8 @@ _MAKERS: dict[str, Callable[[], ke.Release]] = {
     "counts with rules, pure": lambda: _table(schema=schema(table=RULES), privacy=PURE),
     "counts of persons": lambda: _table(schema=schema(table=PERSONS)),
     "counts of persons under add-remove": lambda: _table(schema=schema("add-remove", PERSONS)),
+    "sides": lambda: _table(rows=60),
+    "sides of persons under add-remove": lambda: _table(rows=80, schema=schema("add-remove", PERSONS)),
     "sets of three that were chosen": lambda: _table(ke.Interactions(solver=SOLVER, triples=2)),
     "lines of a file": _lines,
     "columns of every type": _every_type,
@@ -316,12 +384,16 @@ _MAKERS: dict[str, Callable[[], ke.Release]] = {
     "two stages, rounds, under add-remove": lambda: _vectors(
         ke.Adaptive(points=NORMAL, features=16, rank=6, rounds=2), ADD_REMOVE
     ),
+    "two stages and the mean": _far_seen,
     "small database": _small_database,
     "weighted rows": lambda: _weighted(schema(), PRIVACY),
     "weighted rows under add-remove": lambda: _weighted(schema("add-remove"), ADD_REMOVE),
     "several tables": lambda: _several("replace-one"),
     "several tables under add-remove": lambda: _several("add-remove"),
+    "records of one parent": lambda: _several("replace-one", 150, MORE),
     "laid numbers": _laid,
+    "numbers along a line": _along_a_line,
+    "one number off another": _stays,
     "vectors with classes": _with_classes,
     "vectors with classes and public rows": lambda: _with_classes(public=True),
     "weighted rows, published": lambda: _weighted(schema(table=RULES), PRIVACY, published=True),

@@ -15,6 +15,7 @@ from kernelease.answers.release import contents_of
 from kernelease.bundle.saving import documents, read_contents
 from kernelease.bundle.verify import findings
 from kernelease.errors import KerneleaseError
+from kernelease.measured.blocks import Block, RowSums
 from tests.bundle.changes import Change, changes
 from tests.bundle.every_bundle import NAMES, honest
 from tests.bundle.forging import failures, sealed
@@ -37,6 +38,8 @@ ON_TRUST = {
     "schema.json:rows_without_unit": "how the private rows were read",
     "schema.json:columns.*.default": "how the private rows were read",
     "schema.json:columns.*.other": "how the private rows were read, and a label that no row has",
+    "schema.json:columns.*.from": "how the private rows were read",
+    "schema.json:columns.*.minus": "how the private rows were read",
     "schema.json:columns.*.max_length": "how the private rows were read",
     "schema.json:constraints": "a rule that no row would have broken",
     "fit.json": "it says that these settings make these rows: where changed ones make the same, that is still true",
@@ -76,6 +79,15 @@ def unnoticed(name: str, sample: Iterator[Change] | list[Change]) -> Iterator[st
 def seen(files: dict[str, bytes]) -> bool:
     """Whether `verify` holds anything against it; steps and rows are made again only if nothing else tells."""
     return bool(failures(files) or failures(files, refit=True))
+
+
+def test_every_sum_that_gets_noise_is_in_a_bundle() -> None:
+    """Kinds of blocks, sums of vectors, and records of one parent: what is in no bundle, nobody tries to change."""
+    files = [documents(contents_of(honest(name)))["measurements.json"] for name in NAMES]
+    kinds = {"Counts", "Contrasts", "Moments", "Sides", "Spread", "Ball", "Fourier", "Nystrom", "ClassMoments"}
+    assert {one.__name__ for one in (*Block.__subclasses__(), *RowSums.__subclasses__())} - {"RowSums"} <= kinds
+    assert [kind for kind in sorted(kinds) if not any(f'"tag":"{kind}"'.encode() in data for data in files)] == []
+    assert honest("records of one parent").measurements.measured.siblings
 
 
 @cache
