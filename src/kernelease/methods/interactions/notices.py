@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kernelease.arrays import Integers
 from kernelease.measured.blocks import NoisyBlock, NoisyBlocks
 from kernelease.measured.measured import Measured
 from kernelease.privacy.accounting import Privacy
@@ -158,10 +159,10 @@ def _best_alone(measured: NoisyBlocks) -> dict[int, NoisyBlock]:
 def _lost_columns(schema: Schema, alone: dict[int, NoisyBlock], rows: float) -> Iterator[str]:
     """Columns of which nearly all cells are `other`, NULL or what unreadable ones become, by noisy counts."""
     for place, noisy in alone.items():
-        column = schema.columns[place]
-        yield from _constant_column(column, noisy, rows)
+        column, counts, cells = schema.columns[place], noisy.counts(rows).reshape(-1), noisy.block.groups[0]
+        if noisy.sigma <= _SURE * rows and counts.max() + ANSWERED / 2.0 * noisy.sigma >= rows:
+            yield from _constant_column(column, int(counts.argmax()), cells)
         special = {} if isinstance(column, String) and not column.values else _special(column)
-        counts, cells = noisy.counts(rows).reshape(-1), noisy.block.groups[0]
         own = {label: int(cells[atom]) for label, atom in special.items() if (cells == cells[atom]).sum() == 1}
         share = sum(counts[cell] for cell in own.values()) / rows
         if own and share >= LOST and noisy.sigma * math.sqrt(len(own)) <= _SURE * rows:
@@ -177,12 +178,10 @@ def _lost_columns(schema: Schema, alone: dict[int, NoisyBlock], rows: float) -> 
             )
 
 
-def _constant_column(column: Column, noisy: NoisyBlock, rows: float) -> Iterator[str]:
-    """The sentence about a column whose cells may all be the value that one becomes that can't be read."""
-    counts, cells, atom = noisy.counts(rows).reshape(-1), noisy.block.groups[0], column.unknown
-    if _special(column) or (cells == cells[atom]).sum() > 1 or noisy.sigma > _SURE * rows:
-        return
-    if counts[cells[atom]] + ANSWERED / 2.0 * noisy.sigma >= rows:
+def _constant_column(column: Column, full: int, cells: Integers) -> Iterator[str]:
+    """The sentence about a column with all its rows in one cell, where that is what becomes of unreadable ones."""
+    atom = column.unknown
+    if cells[atom] == full and (cells == full).sum() == 1 and not _special(column):
         yield (
             f"Column {column.name!r}: by the noisy counts all of its cells may be {column.labels()[atom]}, so it says "
             "next to nothing. Cells that can't be read, or are not declared, become that, too: check the source."
