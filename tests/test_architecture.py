@@ -18,6 +18,7 @@ NOT_YET_FLAT: tuple[str, ...] = ()  # packages whose own chains are not counted
 MOST_MODULES, MOST_SWITCHES = 38, 24  # that a row or a vector passes
 MOST_OF_THE_BARRIER = 2_500  # lines that an auditor reads, docstrings included, for one table and for several
 MOST_GIVEN, MOST_GIVEN_SWITCHES, MOST_CALL_SWITCHES = 40, 300, 4_000  # by house.py, of a CSV file of eight columns
+MOST_GIVEN_A_VECTOR, MOST_SWITCHES_OF_A_VECTOR = 30, 300
 MOST_UP_TO_THE_NOISE = 4_000  # lines of functions that run before the first noise, in the release of a CSV file
 MOST_PARTICIPLES = 40  # names of functions such as `rejected`, where that is the plain word
 
@@ -131,6 +132,13 @@ def test_a_row_goes_from_layer_to_layer_seldom() -> None:
     assert len(row.given) <= MOST_GIVEN, sorted(row.given)
     assert row.data_switches <= MOST_GIVEN_SWITCHES
     assert row.call_switches <= MOST_CALL_SWITCHES
+
+
+@pytest.mark.slow
+def test_a_vector_goes_from_layer_to_layer_seldom() -> None:
+    vector = house.visits_of_a_vector()
+    assert len(vector.given) <= MOST_GIVEN_A_VECTOR, sorted(vector.given)
+    assert vector.data_switches <= MOST_SWITCHES_OF_A_VECTOR
 
 
 @pytest.mark.slow

@@ -29,6 +29,8 @@ def as_rows(rows: Any, *, columns: int | None = None) -> Rows:
     array = rows if isinstance(rows, np.ndarray) else _object_array(rows, columns)
     if array.ndim != 2 or array.shape[1] == 0:
         raise ParameterError(f"Rows must be a two-dimensional array with at least one column, got shape {array.shape}.")
+    if array.dtype == np.float64:
+        return array.copy()  # the caller's may change
     if array.dtype.kind in "fiub":
         return as_float64(array)
     cells = np.empty(array.shape, dtype=object)
