@@ -393,3 +393,39 @@ def test_what_is_wrong_with_a_code_book(tmp_path: Path, text: str, book: str, me
 def test_a_code_book_lies_beside_a_file() -> None:
     with pytest.raises(SchemaError, match="a code book lies beside a schema file"):
         Schema.parse(BOOKED)
+
+
+def test_values_that_a_rule_would_take_away_go_to_rows_that_may_have_them():
+    """Noise hides who has a wage. As many have one as was drawn, all of them employed, and a bonus goes with a wage."""
+    schema = Schema.parse("""
+        [columns.bonus]
+        type = "integer"
+        min = 1
+        max = 5
+        nullable = true
+        null_when = "wage is null"
+
+        [columns.wage]
+        type = "integer"
+        min = 1
+        max = 9
+        nullable = true
+        null_when = "employed == false"
+
+        [columns.employed]
+        type = "boolean"
+    """)
+    generator = np.random.default_rng(0)
+    employed = generator.random(1000) < 0.6
+    absent = np.array([generator.random(1000) < 0.4, generator.random(1000) < 0.4])
+    codes = np.where(absent, [[5], [9]], generator.integers(0, 5, (2, 1000)))
+    drawn = np.vstack([codes, employed]).T.astype(np.int64)
+    rows = lawful_rows(schema, lambda count: drawn[:count], 1000, generator)
+    bonus, wage = (rows.column(name).combine_chunks() for name in ("bonus", "wage"))
+    has_wage, has_bonus = (np.asarray(one.is_valid(), dtype=bool) for one in (wage, bonus))
+    assert has_wage.sum() == min((~absent[1]).sum(), employed.sum())
+    assert not has_wage[~employed].any()
+    assert has_bonus.sum() == min((~absent[0]).sum(), has_wage.sum())
+    assert not has_bonus[~has_wage].any()
+    assert set(wage.drop_null().to_pylist()) <= {1, 2, 3, 4, 5}
+    assert drawn[:, 1].tolist() == codes[1].tolist()  # what was drawn is left as it was

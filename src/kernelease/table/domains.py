@@ -115,7 +115,7 @@ def lawful_rows(
     parts: list[pa.Table] = []
     missing = count
     for _ in range(_ROUNDS if _may_break(schema) else 1):
-        table = decoder.decode(draw(missing), generator)
+        table = decoder.decode(_keep_values(schema, draw(missing), generator), generator)
         parts.append(table.filter(pa.array(lawful_flags(schema, table))))
         missing = count - sum(part.num_rows for part in parts)
         if missing == 0:
@@ -144,6 +144,27 @@ def decode_lawfully(schema: Schema, codes: Integers, generator: np.random.Genera
         table = pa.Table.from_arrays(columns, schema=table.schema)
         lawful = lawful_flags(schema, table)
     return table, lawful
+
+
+def _keep_values(schema: Schema, codes: Integers, generator: np.random.Generator) -> Integers:
+    """Codes whose values `null_when` would take away, exchanged with NULLs of rows that may have a value.
+
+    As many rows of a column stay NULL as were measured, and those are the ones of which its rule says so. Where noise
+    hides which rows have a value, each NULL would be there twice: as it was drawn, and by the rule.
+    """
+    structure, dealt = schema.structure, codes
+    for name in structure.made:
+        if name not in structure.null_when or name in structure.derivations:
+            continue
+        place = schema.names.index(name)
+        null = structure.null_when[name].holds(Decoder(schema).decode(dealt, generator))
+        absent = dealt[:, place] == schema.columns[place].null
+        lost, free = np.flatnonzero(null & ~absent), np.flatnonzero(~null & absent)
+        pairs = min(len(lost), len(free))
+        giving, taking = (rows[np.arange(pairs) * len(rows) // max(1, pairs)] for rows in (lost, free))
+        dealt = dealt.copy()
+        dealt[taking, place], dealt[giving, place] = dealt[giving, place], dealt[taking, place]
+    return dealt
 
 
 def _may_break(schema: Schema) -> bool:
