@@ -341,7 +341,7 @@ def _decode(schema: Schema, codes: Integers, generator: np.random.Generator) -> 
     counts = [np.bincount(own, minlength=column.size) for own, column in zip(codes.T, schema, strict=True)]
     slopes = tuple(density_slopes(column, own / max(1, len(codes))) for column, own in zip(schema, counts, strict=True))
     decoder = Decoder(schema, slopes)
-    table = decoder.decode(codes, generator)
+    table = decoder.decode(codes, generator, deal=True)
     if not (schema.constraints or schema.derived) or not len(codes):
         return table
     lawful = lawful_flags(schema, table)

@@ -46,8 +46,11 @@ class Decoder:
     schema: Schema
     slopes: tuple[Floats | None, ...] = ()
 
-    def decode(self, codes: NDArray[Any], generator: np.random.Generator) -> pa.Table:
-        """A row for each row of codes, complete with what is derived: (n, measured columns) → n rows."""
+    def decode(self, codes: NDArray[Any], generator: np.random.Generator, *, deal: bool = False) -> pa.Table:
+        """A row for each row of codes, complete with what is derived: (n, measured columns) → n rows.
+
+        With `deal`, values that `null_when` would take away go to rows that may have one and were drawn without.
+        """
         array = np.asarray(codes)
         if array.ndim != 2 or array.shape[1] != len(self.schema):
             raise ParameterError(f"Decoder: codes must be (n, {len(self.schema)}), got shape {array.shape}.")
@@ -58,7 +61,7 @@ class Decoder:
         ]
         released, names = self.schema.arrow_schema(), self.schema.names
         drawn = pa.Table.from_arrays(columns, schema=pa.schema([released.field(name) for name in names]))
-        return self.schema.structure.complete(drawn).select(self.schema.order).cast(released)
+        return self.schema.structure.complete(drawn, deal=deal).select(self.schema.order).cast(released)
 
 
 def _decode_column(column: Column, codes: Integers, slopes: Floats | None, generator: np.random.Generator) -> pa.Array:
@@ -115,7 +118,7 @@ def lawful_rows(
     parts: list[pa.Table] = []
     missing = count
     for _ in range(_ROUNDS if _may_break(schema) else 1):
-        table = decoder.decode(_keep_values(schema, draw(missing), generator), generator)
+        table = decoder.decode(draw(missing), generator, deal=True)
         parts.append(table.filter(pa.array(lawful_flags(schema, table))))
         missing = count - sum(part.num_rows for part in parts)
         if missing == 0:
@@ -144,27 +147,6 @@ def decode_lawfully(schema: Schema, codes: Integers, generator: np.random.Genera
         table = pa.Table.from_arrays(columns, schema=table.schema)
         lawful = lawful_flags(schema, table)
     return table, lawful
-
-
-def _keep_values(schema: Schema, codes: Integers, generator: np.random.Generator) -> Integers:
-    """Codes whose values `null_when` would take away, exchanged with NULLs of rows that may have a value.
-
-    As many rows of a column stay NULL as were measured, and those are the ones of which its rule says so. Where noise
-    hides which rows have a value, each NULL would be there twice: as it was drawn, and by the rule.
-    """
-    structure, dealt = schema.structure, codes
-    for name in structure.made:
-        if name not in structure.null_when or name in structure.derivations:
-            continue
-        place = schema.names.index(name)
-        null = structure.null_when[name].holds(Decoder(schema).decode(dealt, generator))
-        absent = dealt[:, place] == schema.columns[place].null
-        lost, free = np.flatnonzero(null & ~absent), np.flatnonzero(~null & absent)
-        pairs = min(len(lost), len(free))
-        giving, taking = (rows[np.arange(pairs) * len(rows) // max(1, pairs)] for rows in (lost, free))
-        dealt = dealt.copy()
-        dealt[taking, place], dealt[giving, place] = dealt[giving, place], dealt[taking, place]
-    return dealt
 
 
 def _may_break(schema: Schema) -> bool:

@@ -107,13 +107,18 @@ class Structure:
         """The derived columns, as what they may hold; they have no atoms that were counted."""
         return tuple(derivation.column for derivation in self.derivations.values())
 
-    def complete(self, table: pa.Table) -> pa.Table:
-        """Rows of the measured columns with all that is derived, and NULL where that is declared."""
+    def complete(self, table: pa.Table, *, deal: bool = False) -> pa.Table:
+        """Rows of the measured columns with all that is derived, and NULL where that is declared.
+
+        With `deal`, values that a condition would take away go to rows that may have one and are without. Where noise
+        hid which rows have a value, each NULL would be there twice: as it was drawn, and by the condition.
+        """
         for name in self.made:
             if name in self.derivations:
                 table = _with(table, self.derivations[name].column, self.derivations[name].values(table))
             if name in self.null_when:
-                table = self._blank(table, name)
+                measured = name not in self.derivations
+                table = self._blank(self._deal(table, name) if deal and measured else table, name)
         return table
 
     def derive(self, table: pa.Table, name: str) -> Any:
@@ -151,6 +156,17 @@ class Structure:
     def _sources_of(self, name: str) -> tuple[str, ...]:
         condition = self.null_when.get(name)
         return (*self.derivations[name].sources, *(() if condition is None else condition.columns))
+
+    def _deal(self, table: pa.Table, name: str) -> pa.Table:
+        """Each second value that is lost, say, goes to each third row that is free for one: evenly over the rows."""
+        values = table.column(name).combine_chunks()
+        null, absent = np.asarray(self.null_when[name].holds(table)), np.asarray(values.is_null())
+        lost, free = np.flatnonzero(null & ~absent), np.flatnonzero(~null & absent)
+        pairs = min(len(lost), len(free))
+        giving, taking = (rows[np.arange(pairs) * len(rows) // max(1, pairs)] for rows in (lost, free))
+        places = np.arange(len(values))
+        places[taking], places[giving] = giving, taking
+        return _with(table, table.schema.field(name), values.take(pa.array(places)))
 
     def _blank(self, table: pa.Table, name: str) -> pa.Table:
         values = table.column(name)
