@@ -207,3 +207,22 @@ def test_a_plan_from_the_schema_alone_is_a_range(monkeypatch):
     model = plan_of(3000, analyses=["mean age by arm"], like=trial()).promises[0]
     assert not model.between
     assert f"a group ± {model.half_widths[GROUP]:.2g};" in model.told
+
+
+@pytest.mark.parametrize("triples", [1, 2])
+def test_many_promises_leave_sets_of_three_their_share_where_rows_are_counted(triples: int) -> None:
+    """What the number of rows costs was taken twice out of what is not set aside: a set of three had to pay it."""
+    names, generator = [f"c{i}" for i in range(8)], np.random.default_rng(0)
+    ill = generator.random(2000) < 0.5
+    rows = pa.table({name: ill ^ (generator.random(2000) < 0.2) for name in names})
+    columns = "".join(f'[columns.{name}]\ntype = "boolean"\n' for name in names)
+    method = ke.Interactions(
+        solver=ke.fit.MixtureSolver(components=3, steps=5),
+        triples=triples,
+        analyses=tuple(f"c0 ~ {name}" for name in names[1:7]),
+    )
+    schema = Schema.parse('[table]\nneighbours = "add-remove"\n' + columns)
+    made = ke.measure(rows, schema=schema, privacy=(4.0, 1e-6), method=method, noise=ke.SeededNoise(7))
+    assert max(len(one.block.columns) for one in made.measured.blocks) == 3
+    spent, total = made.certificate.spent, made.certificate.asked.total(made.certificate.coordinates)
+    assert 0.999 < spent.mu_squared / total.mu_squared <= 1.0

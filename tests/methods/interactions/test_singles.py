@@ -1,5 +1,7 @@
 """Single columns: which are measured without their mean, and how the budget is parted among them."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -41,6 +43,19 @@ def test_what_a_column_needs_decides_its_share():
 
 def test_the_number_of_rows_is_a_block_of_no_column():
     assert (number_of_rows(0.1).columns, number_of_rows(0.1).cells) == ((), 1)
+
+
+@pytest.mark.parametrize("aside", [(0.0,), (0.08,), (0.58,), (0.58, 0.2 / 0.42)])
+@pytest.mark.parametrize("known_rows", [True, False])
+def test_parts_beside_what_is_set_aside_add_up_to_the_rest(aside: tuple[float, ...], known_rows: bool) -> None:
+    """The number of rows is counted before anything is known: its part is the same whatever is set aside."""
+    shares = whole = Shares.rule(20, 50.0, known_rows=known_rows, target=False, interactions=True)
+    for part in aside:
+        shares = shares.beside(part)
+    parts = (shares.size, shares.singles, shares.pairs, shares.choice, shares.triples, shares.details)
+    assert sum(parts) == pytest.approx(math.prod(1.0 - part for part in aside))
+    assert min(parts[1:]) > 0.0
+    assert shares.size == whole.size
 
 
 def test_after_a_closer_look_what_follows_pairs_shares_what_is_left():

@@ -119,11 +119,14 @@ class Shares:
         )
 
     def beside(self, aside: float) -> "Shares":
-        """The same parts of what is left where so much is set aside."""
-        left = 1.0 - aside
+        """The same parts of what is left where so much of the whole is set aside.
+
+        The number of rows keeps its part: it is counted before anything else, and whatever is set aside.
+        """
+        parts = (self.singles, self.pairs, self.choice, self.triples, self.forest, self.details, self.sides)
+        left = 1.0 - aside * (1.0 + self.size / math.fsum(parts))
         return dataclasses.replace(
             self,
-            size=self.size * left,
             singles=self.singles * left,
             pairs=self.pairs * left,
             choice=self.choice * left,
