@@ -23,6 +23,7 @@ from kernelease.cli import app
 from kernelease.errors import BundleError, KerneleaseError, ParameterError, SourceError
 from kernelease.fit.solver import PublicPoints
 from kernelease.measured.bags import NoisyBags
+from kernelease.methods.several_tables import Bags
 from kernelease.relational.schema_of_tables import Tables
 
 SCHEMA = """
@@ -301,6 +302,10 @@ def test_data_that_do_not_fit_are_refused() -> None:
         ke.release(data, **options, push_down=True)
     with pytest.raises(ParameterError, match="target"):
         ke.release(data, **options, target="people.age")
+    ledger = ke.MemoryLedger(ke.Privacy(epsilon=1.0, delta=1e-6), dataset=tables.name, unit="homes")
+    with pytest.raises(ParameterError, match=r"siblings must be at most 0\.4\d for these tables"):
+        ke.release(data, **options, method=Bags(siblings=0.9), ledger=ledger)
+    assert ledger.entries == []
     with pytest.raises(ParameterError, match="measured by Bags"):
         ke.release(data, **options, method=ke.Subspace(points=PublicPoints(np.zeros((1, 1)))))
 

@@ -71,10 +71,19 @@ class Bags(Method):
         return self.interactions
 
     def check(self, domain: Domain) -> None:
-        """Refuse, before anything is read or spent, what is no set of tables."""
+        """Refuse, before anything is read or spent, what is no set of tables, and siblings that leave paths too little.
+
+        Paths keep as much as siblings get, beside what is set aside for numbers and analyses.
+        """
         if not isinstance(domain, TablesDomain):
             raise ParameterError("Bags: needs several declared tables. Give a schema of tables, or another method.")
         self.interactions.check(domain)
+        most = (1.0 - self.interactions.aside(domain.schema.columns)) / 2.0
+        if self.siblings > most:
+            raise ParameterError(
+                f"Bags: siblings must be at most {most:.2f} for these tables, half of what is not set aside for "
+                f"numbers and analyses, got {self.siblings!r}."
+            )
 
     @one_thread()
     def measure(self, rows: PrivateRows, context: Context) -> NoisyBags:

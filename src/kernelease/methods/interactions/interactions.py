@@ -484,7 +484,7 @@ class Interactions(Method):
         if kept:
             whole = self.shares(columns, privacy, total, rows)
             whole = replace(whole, singles=whole.singles + whole.sides, sides=0.0)  # whoever comes after tells more
-            return whole.beside(kept / (1.0 - self._aside(columns)))  # of what the shares are parts of
+            return whole.beside(kept / (1.0 - self.aside(columns)))  # of what the shares are parts of
         if privacy.pure:
             return self._shares(columns, privacy, total, rows, interactions=False)
         shares = self._shares(columns, privacy, total, rows, interactions=True)
@@ -506,7 +506,7 @@ class Interactions(Method):
             interactions=interactions,
             triples=self.triples,
         )
-        aside = self._aside(columns)
+        aside = self.aside(columns)
         if len(columns) == 1:
             return shares.beside(aside)
         pairs, together = len(columns) * (len(columns) - 1) // 2, 1.0 - shares.size - shares.singles
@@ -519,7 +519,7 @@ class Interactions(Method):
             shares = shares.with_choice(most) if most >= forest else shares.alone(sides)
         return shares.beside(aside)
 
-    def _aside(self, columns: Sequence[Column]) -> float:
+    def aside(self, columns: Sequence[Column]) -> float:
         """The share of the budget for looks, moments and promised sets."""
         return moments.share(columns) + texture.share(columns) + set_blocks.promised_share(self.needed_sets(columns))
 
