@@ -73,6 +73,23 @@ def test_what_noise_may_explain_moves_no_row() -> None:
     assert np.array_equal(found.move(before, np.random.default_rng(1)), before)
 
 
+@pytest.mark.parametrize("places", [(0, 2), (2,), (0,)], ids=["all equal", "one constant", "the other"])
+def test_rows_in_a_plane_are_not_moved_across_it(places: tuple[int, ...]) -> None:
+    """A number that is the same in all rows, or all numbers: no direction is too wide, and nothing ends a release."""
+    before = rows(0.9)
+    before[list(places)] = 100
+    after = spread(np.array([[1.0, 0.99], [0.99, 1.0]])).move(before, np.random.default_rng(1))
+    assert np.array_equal(after[list(places)], before[list(places)])
+
+
+def test_two_numbers_that_are_one_stay_one() -> None:
+    """Their scores differ by where in a cell each is thought to be, and by no more after the move."""
+    before = rows(0.9)
+    before[2] = before[0]
+    after = spread(np.array([[1.0, 1.0], [1.0, 1.0]])).move(before, np.random.default_rng(1))
+    assert np.abs(after[2] - after[0]).max() <= 3
+
+
 def test_a_few_rows_stay_as_they_are() -> None:
     before = rows(0.9)[:, :150]
     found = spread(np.array([[1.0, 0.99], [0.99, 1.0]]))

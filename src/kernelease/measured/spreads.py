@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any, ClassVar, final
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from kernelease.arrays import Floats, Integers
@@ -141,6 +140,7 @@ class SpreadMoments:
 
 _NARROWER = 0.5  # convention: of the rows' own variance in a direction: what is not narrower than that is left alone
 _SURE = 2.0  # convention: standard deviations of that
+_FLAT = 1e-9  # limit: of the largest variance of rows along an axis: what is less is rounding
 _FEWEST_ROWS = 100  # limit: of rows for each number, of which nothing is known by fewer
 
 
@@ -174,9 +174,13 @@ class RowSpread:
     def _steps(self, q: Floats) -> Floats:
         """How far the scores of rows are to go, so that these are as narrow as was measured, over `one`: (n, columns).
 
-        Of all steps that do so the least.
+        Of all steps that do so the least. Rows that lie in a plane stay in it: no direction across it is too wide.
         """
-        ratios, directions = scipy.linalg.eigh(self.found.covariance, np.cov(q.T))
+        variances, axes = np.linalg.eigh(np.cov(q.T))
+        spread = variances > _FLAT * variances[-1]
+        whitening = axes[:, spread] / np.sqrt(variances[spread])
+        ratios, turn = np.linalg.eigh(whitening.T @ self.found.covariance @ whitening)
+        directions = whitening @ turn
         doubts = self.found.noise * (directions**2).sum(axis=0)
         narrow = ratios + _SURE * doubts < _NARROWER
         along = q @ directions[:, narrow]

@@ -54,7 +54,8 @@ TRIPLE = 0.5
 # convention: of the share of pairs, for details of some. Half or twice as much changes no table's error by more than
 # chance (docs/research.md: Tables: constants that matter)
 DETAILS = 0.03
-CHOICE = 0.02  # research: Tables: constants that matter. Of the budget for choosing them, or a forest of pairs
+CHOICE = 0.02  # research: Tables: constants that matter. Of the budget for choosing them
+FOREST_CHOICE = 0.04  # convention: or a forest of pairs. docs/research.md: Tables: a forest that misses no strong pair
 MOST_TRIPLES = 40  # limit: sets of three or four: the fit's time grows with them
 FOREST = 0.08  # research: Tables: constants that matter. Of the budget for counts of a forest, where pairs are chosen
 
@@ -153,8 +154,8 @@ class Shares:
         """The same where at most so many pairs can be seen: they are chosen, and there are no larger sets."""
         return dataclasses.replace(
             self,
-            pairs=1.0 - self.size - self.singles - CHOICE - FOREST,
-            choice=CHOICE,
+            pairs=1.0 - self.size - self.singles - FOREST_CHOICE - FOREST,
+            choice=FOREST_CHOICE,
             forest=FOREST,
             triples=0.0,
             count=0,
