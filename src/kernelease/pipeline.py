@@ -567,7 +567,7 @@ def _label_cells(labels: Any) -> NDArray[Any]:
     return cells
 
 
-def _labels_of(labels: Any, classes: Iterable[Hashable] | None, public: tuple[Any, Any] | None) -> _Labels | None:
+def _labels_of(labels: Any, classes: Iterable[Hashable] | None, public: Any) -> _Labels | None:
     if labels is None:
         if classes is not None or public is not None:
             raise ParameterError("classes, public: are about vectors with labels. Give labels, or leave them out.")
@@ -580,6 +580,8 @@ def _labels_of(labels: Any, classes: Iterable[Hashable] | None, public: tuple[An
                 "classes: name the classes that labels may have, for example classes=range(10). A list that is "
                 "collected from private labels would give away whoever is alone in a class."
             )
+    if public is not None and not (isinstance(public, tuple) and len(public) == 2):
+        raise ParameterError("public: give vectors that are known and the label of each, as public=(vectors, labels).")
     return _Labels(labels=labels, classes=tuple(classes), public=public)
 
 

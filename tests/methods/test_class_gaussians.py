@@ -213,6 +213,7 @@ def test_public_rows_in_a_number_that_is_asked_for() -> None:
     ("change", "sentence"),
     [
         ({"classes": None}, "name the classes"),
+        ({"public": X}, r"give vectors that are known and the label of each, as public=\(vectors, labels\)"),
         ({"classes": ("north", "north")}, "distinct"),
         ({"labels": Y[:-1]}, "one label for each row"),
         ({"kernel": Gaussian(lengthscale=1.0)}, "kernel of their own"),
