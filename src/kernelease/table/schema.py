@@ -117,8 +117,7 @@ class Structure:
             if name in self.derivations:
                 table = _with(table, self.derivations[name].column, self.derivations[name].values(table))
             if name in self.null_when:
-                measured = name not in self.derivations
-                table = self._blank(self._deal(table, name) if deal and measured else table, name)
+                table = self._blank(table, name, deal=deal and name not in self.derivations)
         return table
 
     def derive(self, table: pa.Table, name: str) -> Any:
@@ -157,21 +156,22 @@ class Structure:
         condition = self.null_when.get(name)
         return (*self.derivations[name].sources, *(() if condition is None else condition.columns))
 
-    def _deal(self, table: pa.Table, name: str) -> pa.Table:
-        """Each second value that is lost, say, goes to each third row that is free for one: evenly over the rows."""
-        values = table.column(name).combine_chunks()
-        null, absent = np.asarray(self.null_when[name].holds(table)), np.asarray(values.is_null())
-        lost, free = np.flatnonzero(null & ~absent), np.flatnonzero(~null & absent)
-        pairs = min(len(lost), len(free))
-        giving, taking = (rows[np.arange(pairs) * len(rows) // max(1, pairs)] for rows in (lost, free))
-        places = np.arange(len(values))
-        places[taking], places[giving] = giving, taking
-        return _with(table, table.schema.field(name), values.take(pa.array(places)))
+    def _blank(self, table: pa.Table, name: str, *, deal: bool = False) -> pa.Table:
+        null = self.null_when[name].holds(table)
+        values = _deal(table.column(name), np.asarray(null)) if deal else table.column(name)
+        blank = pc.if_else(pa.array(null), pa.scalar(None, values.type), values)
+        return _with(table, table.schema.field(name), blank)
 
-    def _blank(self, table: pa.Table, name: str) -> pa.Table:
-        values = table.column(name)
-        null = pa.array(self.null_when[name].holds(table))
-        return _with(table, table.schema.field(name), pc.if_else(null, pa.scalar(None, values.type), values))
+
+def _deal(values: Any, null: NDArray[np.bool_]) -> Any:
+    """Values of rows that are to be NULL, exchanged with NULLs of rows that are not: evenly spaced, as many as go."""
+    absent = np.asarray(values.combine_chunks().is_null())
+    lost, free = np.flatnonzero(null & ~absent), np.flatnonzero(~null & absent)
+    pairs = min(len(lost), len(free))
+    giving, taking = (rows[np.arange(pairs) * len(rows) // max(1, pairs)] for rows in (lost, free))
+    places = np.arange(len(values))
+    places[taking], places[giving] = giving, taking
+    return values.take(pa.array(places))
 
 
 def _with(table: pa.Table, column: Column | pa.Field, values: Any) -> pa.Table:

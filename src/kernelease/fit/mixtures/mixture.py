@@ -472,9 +472,10 @@ class MixtureSolver(Kind):
         progress.stage(stage, fits * effort[1])
         generator, trusts = seed.generator("mixture start"), objective.first_trusts()
         found = [self._descend(task.noisy, objective, effort, generator, progress)]
-        for _ in range(1, fits):
-            ties = objective.ties or ties_of(objective.normalise(found[0][0]), np.exp(found[0][1]), objective.places)
+        if fits > 1:
+            ties = ties_of(objective.normalise(found[0][0]), np.exp(found[0][1]), objective.places)
             objective = dataclasses.replace(objective, ties=ties)
+        for _ in range(1, fits):
             objective.forget(trusts)
             found.append(self._descend(task.noisy, objective, effort, generator, progress))
         logits, weight_logits = map(np.hstack, zip(*found, strict=True))
