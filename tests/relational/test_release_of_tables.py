@@ -21,10 +21,13 @@ from kernelease.bundle.data_parquet import write_rows
 from kernelease.bundle.verify import key_problems
 from kernelease.cli import app
 from kernelease.errors import BundleError, KerneleaseError, ParameterError, SourceError
+from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.fit.solver import PublicPoints
 from kernelease.measured.bags import NoisyBags
-from kernelease.methods.several_tables import Bags
+from kernelease.methods.interactions.interactions import Interactions
+from kernelease.methods.several_tables import FITS, Bags
 from kernelease.relational.schema_of_tables import Tables
+from kernelease.seeds import PublicSeed
 
 SCHEMA = """
 [unit]
@@ -258,6 +261,14 @@ def test_measurements_alone_are_saved_and_fitted(tmp_path) -> None:
     release = measured.fit(rows=50)
     assert len(release.tables["homes"]) == 50
     assert all(one.holds for one in ke.verify(tmp_path / "m", refit=True))
+
+
+@pytest.mark.parametrize(("fits", "made"), [(None, FITS), (1, 1), (2, 2)])
+def test_the_mean_is_of_as_many_fits_as_were_asked_for(fits, made) -> None:
+    noisy = ke.measure(generated(1000), schema=Tables.parse(SCHEMA), privacy=(40.0, 1e-6), noise=ke.SeededNoise(1))
+    solver = MixtureSolver(components=5, steps=3, fits=fits)
+    fitted = Bags(interactions=Interactions(solver=solver)).fit(noisy.measured, PublicSeed(0))
+    assert len(fitted.mixture.weights) == 5 * made
 
 
 def test_the_command_line(tmp_path) -> None:

@@ -430,7 +430,7 @@ def _workload(
 def _memory(schema: Schema, blocks: tuple[Block, ...], rows: int, method: Interactions) -> float:
     cells, numbers = fitted_cells(blocks), sum(block.cells for block in blocks)
     solver = method.solver
-    fitting = 4 * (5 * cells * cells + (10 + 5 * solver.fits) * solver.effort(cells)[0] * cells)
+    fitting = 4 * (5 * cells * cells + (10 + 5 * solver.number_of_fits()) * solver.effort(cells)[0] * cells)
     kept = min(2 * rows * len(schema), MOST_KEPT)
     return _BASE_BYTES + 100 * numbers + fitting + kept + 16 * rows * len(schema)
 

@@ -42,7 +42,7 @@ from kernelease.table.schema import Schema
 
 SIBLINGS = 0.1  # convention: of the budget, for two records of one parent. docs/research.md: .2 is no better for them
 FAINT = 1.0 / 30.0  # convention: of all persons, the noise of a count at which pairs of siblings are counted
-FITS = 3  # convention: that are averaged, at least. docs/research.md: Tables: the mean of two fits
+FITS = 6  # convention: that are averaged. docs/research.md: Tables: the mean of two fits
 _ROUNDING = 1.0 - 2.0**-30  # derived: of that share: covers the rounding of all charges before it
 _AGAIN = 20  # limit: draws of the values within cells, for records that break a rule
 
@@ -141,7 +141,8 @@ class Bags(Method):
         """The public step: free, and repeatable with another solver."""
         if not isinstance(measured, NoisyBags):
             raise ParameterError("Bags: can only fit noisy counts of several tables.")
-        solver = replace(self.interactions.solver, fits=max(FITS, self.interactions.solver.fits))
+        solver = self.interactions.solver
+        solver = replace(solver, fits=FITS if solver.fits is None else solver.fits)
         progress.expect(fit_workload(measured.paths, solver).after())
         mixture = solver.solve(measured.paths, seed, progress, stage=FITTING)
         return FittedBags(mixture=mixture, measured=measured)

@@ -275,6 +275,7 @@ def ties_of(q: Single, w: Single, places: Sequence[slice]) -> Ties:
 # A mixture of products, fitted to noisy contingency blocks by gradient steps on a few matrix products.
 
 
+FITS = 2  # convention: that are averaged. docs/research.md: Tables: the mean of two fits
 FEWEST, MOST = 400, 2000  # limit: components of a fit: of time and memory, and what others gain is little
 _WORK = 1_260_000_000  # limit: components times pairs of cells: the most components at 600 cells, fewer only beyond
 _MANY = 1600  # limit: of time. Components from which on more of them take fewer steps
@@ -428,7 +429,8 @@ class MixtureSolver(Kind):
 
     The mixture is the mean of so many `fits`, each from other rows: it has the components of all. Each has followed
     other parts of the noise, of which the mean has less. All but the first are drawn toward a forest of the pairs of
-    columns that go together closely in that, where there are some, in place of independent columns.
+    columns that go together closely in that, where there are some, in place of independent columns. None takes what
+    suits the method: `FITS`, or more.
     """
 
     components: int | None = None
@@ -436,11 +438,11 @@ class MixtureSolver(Kind):
     goal: float | None = None
     rate: float = 0.3
     device: str | None = None
-    fits: int = 2  # convention: docs/research.md: Tables: the mean of two fits
+    fits: int | None = None
 
     def __post_init__(self) -> None:
         numbers = [one for one in (self.components, self.steps, self.fits) if one is not None]
-        if min(numbers) < 1 or not (self.goal is None or self.goal > 0.0) or not self.rate > 0.0:
+        if min(numbers, default=1) < 1 or not (self.goal is None or self.goal > 0.0) or not self.rate > 0.0:
             raise ParameterError(
                 "MixtureSolver: components, steps and fits must be at least 1, goal and rate positive, got "
                 f"{self.components!r}, {self.steps!r}, {self.fits!r}, {self.goal!r} and {self.rate!r}."
@@ -451,6 +453,10 @@ class MixtureSolver(Kind):
     def quick(self) -> "MixtureSolver":
         """The same for a first look: few components and steps, seconds in place of minutes, and a coarser fit."""
         return dataclasses.replace(self, components=_QUICK_COMPONENTS, steps=_QUICK_STEPS, fits=1)
+
+    def number_of_fits(self) -> int:
+        """How many fits the mixture is the mean of."""
+        return FITS if self.fits is None else self.fits
 
     def solve(
         self,
@@ -468,7 +474,7 @@ class MixtureSolver(Kind):
         task = _Task.of(noisy, compounds)
         objective = Objective.of(task.noisy, task.details, task.columns, task.told)
         effort = self.effort(objective.size, objective.signal) if objective.signal else (1, 1)
-        fits = self.fits if objective.signal else 1
+        fits = self.number_of_fits() if objective.signal else 1
         progress.stage(stage, fits * effort[1])
         generator, trusts = seed.generator("mixture start"), objective.first_trusts()
         found = [self._descend(task.noisy, objective, effort, generator, progress)]

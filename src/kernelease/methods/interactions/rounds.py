@@ -127,7 +127,7 @@ class Workload:
     def _fit(self, solver: MixtureSolver) -> float:
         components, steps = solver.effort(self.cells, max(1.0, self.signal))
         products = 2 * self.classes * self.cells * self.cells * _PER_PRODUCT
-        return solver.fits * steps * (_PER_STEP + components * (products + self.cells * _PER_LOGIT))
+        return solver.number_of_fits() * steps * (_PER_STEP + components * (products + self.cells * _PER_LOGIT))
 
 
 def fitted_cells(blocks: Sequence[Block]) -> int:
