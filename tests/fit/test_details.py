@@ -113,6 +113,17 @@ def test_the_column_with_finer_cells_moves():
     assert np.array_equal(moved[0], drawn[0])
 
 
+def test_columns_that_are_equal_become_so_again_where_a_fine_cell_is_in_two_cells():
+    """An atom that no row has is beside another in its fine cell, and in a cell of its own."""
+    real = equal_columns()
+    drawn = as_cells_tell(real)
+    fine, cells = np.append(EVERY, 0), np.append(CELLS, 6)
+    beside = dataclasses.replace(detail(real), fine=(fine, fine))
+    moved = in_detail(drawn, [beside], [cells, cells], np.random.default_rng(3))
+    assert np.mean(moved[0] == moved[1]) > 0.99
+    assert np.array_equal(CELLS[moved], CELLS[drawn])
+
+
 def test_where_too_few_rows_are_alike_nothing_moves(monkeypatch):
     monkeypatch.setattr(moving, "MOST_GROUPS", 5)
     real = equal_columns()

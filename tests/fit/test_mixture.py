@@ -508,6 +508,29 @@ def test_a_detail_counts_by_itself_where_its_pair_was_counted_in_coarser_cells(c
     assert objective.misfits(q, w)[-1].columns == (0, 3)  # so that a detail that is badly held is trusted more
 
 
+def test_a_detail_whose_fine_cell_is_in_two_cells_tells_of_both_as_one() -> None:
+    """Column 4 is read off column 3, and one of its values is told by an atom of its own, which shares a fine cell."""
+    blocks = [dataclasses.replace(block, share=0.05) for block in all_blocks(SIZES, 2, width=2)]
+    shared = np.array([0, 1, 2, 3, 0])
+    fine = Counts(columns=(0, 3), groups=(np.arange(SIZES[0]), shared), share=0.3)
+    noisy = noisy_blocks(CODES, SIZES, [*blocks, fine])
+    (detail,) = noisy.details
+    shares = np.bincount(CODES[3], minlength=5) / CODES.shape[1]
+    told = Told(column=3, cells=np.arange(5), shares=shares, variances=np.full(5, 1e-4))
+    objective = Objective.of(noisy.without_details, [Detail.of(detail, noisy.rows)], told=[told])
+    (term,) = [one for one in objective.terms if isinstance(one, Set)]
+    rows = objective.cells[0]
+    sums = np.zeros((int(rows.max()) + 1, 4))
+    np.add.at(sums, rows, detail.values)
+    assert np.allclose(term.target, sums / noisy.rows, atol=1e-5)
+    logits = np.random.default_rng(0).normal(size=(objective.size, 2)).astype(np.float32)
+    q, w = objective.normalise(logits), np.full(2, 0.5, dtype=np.float32)
+    first, second = (q[place].astype(np.float64) for place in (objective.places[0], objective.places[3]))
+    model = noisy.rows * (first @ np.diag(w) @ np.stack([second[shared == cell].sum(axis=0) for cell in range(4)]).T)
+    variances = detail.sigma**2 * np.outer(np.bincount(rows), np.ones(4))
+    assert objective.misfits(q, w)[-1].chi_squared == pytest.approx(np.mean((sums - model) ** 2 / variances), rel=1e-3)
+
+
 def test_trust_is_higher_for_pairs_that_depend_on_each_other() -> None:
     generator = np.random.default_rng(0)
     hidden = generator.integers(0, 4, 5000)

@@ -6,9 +6,11 @@ from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from kernelease.arrays import Floats, Integers
-from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks, mean_counts, refines, within
+from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks, mean_counts, within
 
 # --------------------
 # How far a fit is from each measured block, in units of the block's own noise.
@@ -82,9 +84,10 @@ class Detail:
             block=noisy.block,
         )
 
-    def within(self, cells: Sequence[Integers]) -> bool:
-        """Whether all of its fine cells are parts of cells, given those of all columns."""
-        return all(refines(fine, cells[column]) for fine, column in zip(self.fine, self.columns, strict=True))
+    def own_cells(self, cells: Sequence[Integers]) -> tuple[Integers, Integers]:
+        """Of the cells of all columns those of its own, which are one where a fine cell has atoms of several."""
+        first, second = (join_cells(fine, cells[column]) for fine, column in zip(self.fine, self.columns, strict=True))
+        return first, second
 
     def reverse(self) -> "Detail":
         """The same with its columns in the other order."""
@@ -130,6 +133,18 @@ class Detail:
         return ratios
 
 
+def join_cells(fine: Integers, coarse: Integers) -> Integers:
+    """The coarse cells of some atoms, which are one where a finer cell has atoms of several: then all refine them.
+
+    >>> join_cells(np.array([0, 0, 1, 2]), np.array([0, 1, 1, 2])).tolist()
+    [0, 0, 0, 1]
+    """
+    size = int(coarse.max()) + 1
+    links = coo_array((np.ones(len(fine)), (coarse, size + fine)), shape=(size + int(fine.max()) + 1,) * 2)
+    parts: Integers = connected_components(links, directed=False)[1].astype(np.int64)
+    return parts[coarse]
+
+
 def in_detail(
     rows: Integers, details: Sequence[Detail], cells: Sequence[Integers], generator: np.random.Generator
 ) -> Integers:
@@ -144,7 +159,7 @@ def in_detail(
         column, other = detail.columns
         alike = _number([cells[column][result[column]], *result[beside[column]]])
         if int(alike.max()) < MOST_GROUPS:
-            _move(result, detail, (cells[column], cells[other]), alike, generator)
+            _move(result, detail, detail.own_cells(cells), alike, generator)
             beside[column].append(other)
             beside[other].append(column)
     return result

@@ -497,7 +497,7 @@ class MixtureSolver(Kind):
             misfits=misfits,
             cells=objective.cells,
             sets=tuple(block.block for block in task.noisy.blocks if len(block.block.columns) > 2),
-            details=tuple(one for one in task.details if one.within(objective.cells)),
+            details=task.details,
             leaves=leaves_of(noisy, task.levels, [one.distribution for one in objective.columns]),
             unheld=objective.unheld(misfits),
             movers=tuple(_movers(noisy, task.levels, compounds)),

@@ -3,7 +3,7 @@
 import functools
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, final
 
@@ -24,7 +24,7 @@ from kernelease.fit.mixtures.misfit import (
     stack_sets,
 )
 from kernelease.fit.mixtures.one_way import CHANCE, OneWay, conditional, one_ways
-from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks, finest, refine, within
+from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks, finest, refine, refines, within
 
 # --------------------
 # Coarser cells: a block may count a column in wider cells than the mixture has for it.
@@ -47,15 +47,15 @@ class Groupings:
         blocks: Sequence[NoisyBlock],
         cells: tuple[Integers, ...],
         places: tuple[slice, ...],
-        told: "Sequence[Told]" = (),
+        more: Iterable[tuple[int, Integers]] = (),
     ) -> "Groupings":
-        """All groupings that some block has and that are not the columns' own cells: those of pairs first."""
+        """All groupings that some block has, and `more`, that are not the columns' own cells: those of pairs first."""
         coarse: dict[tuple[int, bytes], slice] = {}
         inside, of, size = [], [], places[-1].stop
         end = size
         several = sorted((one.block for one in blocks), key=lambda block: len(block.columns))
         each = [pair for block in several for pair in zip(block.columns, block.groups, strict=True)]
-        for column, group in [*each, *((one.column, one.cells) for one in told)]:
+        for column, group in [*each, *more]:
             key = (column, group.tobytes())
             if key not in coarse and not np.array_equal(group, cells[column]):
                 inside.append(end - size + within(cells[column], group))
@@ -196,14 +196,17 @@ class Objective:
         given = [_groupings(several, told, column, size) for column, size in enumerate(noisy.sizes)]
         cells = tuple([refine(groups) for groups in given])
         places = _places([int(group.max()) + 1 for group in cells])
-        groupings = Groupings.of(several, cells, places, told)
+        more = [
+            (column, group) for one in details for column, group in zip(one.columns, one.own_cells(cells), strict=True)
+        ]
+        groupings = Groupings.of(several, cells, places, [*((one.column, one.cells) for one in told), *more])
         layout = _Layout(
             noisy=noisy,
             columns=columns,
             cells=cells,
             places=places,
             groupings=groupings,
-            details=[one for one in details if one.within(cells)],
+            details=details,
             trust=dict(zip(map(id, several), trust(several, columns, noisy.rows), strict=True)),
         )
         shares: list[Floats] = [
@@ -653,7 +656,8 @@ class _Layout:
     ) -> None:
         """Add what a detail says, summed over cells, to what is known of its pair in the same cells, in place."""
         same = [one for one in blocks if set(one.block.columns) == set(detail.columns) and self._whole(one, (0, 1))]
-        if not same:
+        pairs = zip(detail.columns, detail.fine, strict=True)
+        if not same or not all(refines(fine, self.cells[column]) for column, fine in pairs):
             return
         detail = detail if detail.columns[0] < detail.columns[1] else detail.reverse()
         one, other = detail.columns
@@ -673,18 +677,18 @@ class _Layout:
     def finer(self) -> Iterator[tuple[Known, Set]]:
         """What other details say, summed over cells: these part those of the pair where columns are read off one."""
         for one in self.details:
-            if frozenset(one.columns) not in self.added:
-                widths = [int(self.cells[column].max()) for column in one.columns]
+            widths = [int(group.max()) for group in one.own_cells(self.cells)]
+            if frozenset(one.columns) not in self.added and min(widths) > 0:
                 yield self._finer(one if widths[0] <= widths[1] else one.reverse())
 
     def _finer(self, detail: Detail) -> tuple[Known, Set]:
         """A detail whose second column has more cells."""
         shares, variance = self._sum_cells(detail)
-        groups = tuple(self.cells[column] for column in detail.columns)
+        groups = detail.own_cells(self.cells)
         block = replace(detail.block, columns=detail.columns, groups=groups)
         known = Known(block=block, values=self.noisy.rows * shares, variances=self.noisy.rows**2 * variance)
         return known, Set(
-            places=tuple(self.places[column] for column in detail.columns),
+            places=tuple(map(self.groupings.place, detail.columns, groups)),
             target=shares.astype(np.float32),
             precision=(1.0 / variance).astype(np.float32),
             trust=np.array(1.0, dtype=np.float32),
@@ -695,7 +699,7 @@ class _Layout:
         """What a detail says of the cells of its columns, and the variance of each."""
         one, other = detail.columns
         alone = self.columns[one].shares, self.columns[other].shares
-        return detail.sum_cells((self.cells[one], self.cells[other]), alone)
+        return detail.sum_cells(detail.own_cells(self.cells), alone)
 
     def _set_term(self, block: NoisyBlock) -> Term:
         trusted = np.array(self.trust[id(block)], dtype=np.float32)
