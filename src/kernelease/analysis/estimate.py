@@ -30,6 +30,7 @@ from kernelease.analysis.inference import (
     logit,
     rejected_level,
     square_root,
+    times,
 )
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
@@ -375,12 +376,10 @@ class Estimate:
 
     def __gt__(self, other: "Estimate | float") -> bool:
         """Whether the whole 95 % interval (of the difference) is above; `a > b` and `a < b` may both be false."""
-        difference = self - other
-        return difference.interval()[0] > 0.0
+        return (self - other).interval()[0] > 0.0
 
     def __lt__(self, other: "Estimate | float") -> bool:
-        difference = self - other
-        return difference.interval()[1] < 0.0
+        return (self - other).interval()[1] < 0.0
 
     @property
     def _name(self) -> str:
@@ -397,9 +396,9 @@ class Estimate:
         return Estimate(
             value=value if math.isfinite(value) else math.nan,
             parts=Parts(
-                noise=_times(size, self.parts.noise),
-                inside=_times(size, self.parts.inside),
-                sampling=_times(size, self.parts.sampling),
+                noise=times(size, self.parts.noise),
+                inside=times(size, self.parts.inside),
+                sampling=times(size, self.parts.sampling),
                 bias=bias,
             ),
             limits=limits,
@@ -407,9 +406,9 @@ class Estimate:
             about=about or f"{name} of {self._name}",
             remark=self.remark,
             possible=(ends[0], ends[1]),
-            scale=_times(size, self.telling) if size > 0.0 else math.inf,
+            scale=times(size, self.telling) if size > 0.0 else math.inf,
             vague=self.says_little,
-            spread=_times(size, self.spread) if size > 0.0 else math.inf,
+            spread=times(size, self.spread) if size > 0.0 else math.inf,
             source=combine_sources([(slope, self.source)]) if finite else None,
         )
 
@@ -441,7 +440,7 @@ class Estimate:
             about=about,
             remark="; ".join(dict.fromkeys(_remarks(pair, known=correlation is not None))),
             possible=REAL_LINE if any(math.isnan(end) for end in ends) else ends,
-            scale=max(_times(abs(k), min(one.telling, one.spread)) for k, one in zip(slopes, pair, strict=True))
+            scale=max(times(abs(k), min(one.telling, one.spread)) for k, one in zip(slopes, pair, strict=True))
             or math.inf,
             vague=_is_vague(pair, slopes),
             source=source if correlation is not None and all(map(math.isfinite, slopes)) else None,
@@ -514,26 +513,22 @@ def _remarks(pair: "tuple[Estimate, Estimate]", *, known: bool) -> list[str]:
 def _is_vague(pair: "tuple[Estimate, Estimate]", slopes: tuple[float, float]) -> bool:
     """Whether the part with most of the error says little: a stratum that hardly counts may."""
     lengths = [one.interval()[1] - one.interval()[0] for one in pair]
-    errors = [_times(abs(slope), length) for slope, length in zip(slopes, lengths, strict=True)]
+    errors = [times(abs(slope), length) for slope, length in zip(slopes, lengths, strict=True)]
     return any(one.says_little and not 2.0 * e < max(errors) for one, e in zip(pair, errors, strict=True))
-
-
-def _times(one: float, other: float) -> float:
-    return 0.0 if one == 0.0 or other == 0.0 else one * other
 
 
 def _pair_parts(pair: tuple[Estimate, Estimate], slopes: tuple[float, float], source: Source | None) -> Parts:
     """Parts of the combined error, to first order; if the dependence is unknown, as if the errors had one sign."""
     sizes = [abs(slope) for slope in slopes]
-    bias = sum(_times(size, one.parts.bias) for size, one in zip(sizes, pair, strict=True))
+
+    def total(name: str) -> float:
+        return sum(times(size, getattr(one.parts, name)) for size, one in zip(sizes, pair, strict=True))
+
     if source is not None and all(map(math.isfinite, slopes)):
         noise, sampling, inside = deviations(source.weights())
-        return Parts(noise=noise, inside=inside, sampling=sampling, bias=bias)
-    noise, sampling, inside = (
-        sum(_times(size, getattr(one.parts, name)) for size, one in zip(sizes, pair, strict=True))
-        for name in ("noise", "sampling", "inside")
-    )
-    return Parts(noise=noise, inside=inside, sampling=sampling, bias=bias)
+    else:
+        noise, sampling, inside = map(total, ("noise", "sampling", "inside"))
+    return Parts(noise=noise, inside=inside, sampling=sampling, bias=total("bias"))
 
 
 APART = "nothing says how the errors of the two go together: the interval holds however they do"

@@ -327,10 +327,9 @@ class Operand:
         return self.value - self.bias, self.value + self.bias
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PairLimits(ConfidenceLimits):
     """Limits of a function of two estimates whose errors have a known correlation, or (None) an unknown one."""
-
-    __slots__ = ()
 
     first: Operand
     second: Operand
@@ -338,9 +337,13 @@ class PairLimits(ConfidenceLimits):
 
     def at(self, level: float) -> Interval:
         if self.correlation is None or not all(math.isfinite(one.bias) for one in (self.first, self.second)):
-            each = 1.0 - (1.0 - level) / 2.0
-            return self.over(self.first.limits.at(each), self.second.limits.at(each))
+            return self._apart(level)
         return self.joint(level, self.correlation)
+
+    def _apart(self, level: float) -> Interval:
+        """The limits however the errors go together."""
+        each = 1.0 - (1.0 - level) / 2.0
+        return self.over(self.first.limits.at(each), self.second.limits.at(each))
 
     @abstractmethod
     def over(self, first: Interval, second: Interval) -> Interval:
@@ -355,10 +358,6 @@ class PairLimits(ConfidenceLimits):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SumLimits(PairLimits):
     """Limits of a + b: each side reaches √(r² + s² + 2ρ·r·s), where a's reaches r and b's s, and both biases."""
-
-    first: Operand
-    second: Operand
-    correlation: float | None
 
     def over(self, first: Interval, second: Interval) -> Interval:
         return first[0] + second[0], first[1] + second[1]
@@ -375,12 +374,8 @@ class SumLimits(PairLimits):
 class QuotientLimits(PairLimits):
     """Limits of a / b, by Fieller's theorem: without ends where b may be 0."""
 
-    first: Operand
-    second: Operand
-    correlation: float | None
-
     def over(self, first: Interval, second: Interval) -> Interval:
-        if second[0] <= 0.0 <= second[1]:
+        if _contains_zero(second):
             return REAL_LINE
         corners = [one / other for one, other in itertools.product(first, second)]
         return min(corners), max(corners)
@@ -399,19 +394,14 @@ class QuotientLimits(PairLimits):
 class ProductLimits(PairLimits):
     """Limits of a·b: by the sum of logarithms if neither may be 0, else by every pair of values between the limits."""
 
-    first: Operand
-    second: Operand
-    correlation: float | None
-
     def over(self, first: Interval, second: Interval) -> Interval:
-        corners = [_times(one, other) for one, other in itertools.product(first, second)]
+        corners = [times(one, other) for one, other in itertools.product(first, second)]
         return min(corners), max(corners)
 
     def joint(self, level: float, correlation: float) -> Interval:
         parts = [_log_and_sign(one, level) for one in (self.first, self.second)]
         if any(part is None for part in parts):
-            each = 1.0 - (1.0 - level) / 2.0
-            return self.over(self.first.limits.at(each), self.second.limits.at(each))
+            return self._apart(level)
         (one, sign), (other, turned) = (part for part in parts if part is not None)
         low, high = SumLimits(first=one, second=other, correlation=sign * turned * correlation).at(level)
         ends = sign * turned * math.exp(low), sign * turned * math.exp(high)
@@ -465,7 +455,8 @@ def _contains_zero(interval: Interval) -> bool:
     return interval[0] <= 0.0 <= interval[1]
 
 
-def _times(one: float, other: float) -> float:
+def times(one: float, other: float) -> float:
+    """The product, 0 where one of them is 0 and the other infinite."""
     return 0.0 if one == 0.0 or other == 0.0 else one * other
 
 
