@@ -291,76 +291,44 @@ def correlation(evidence: "Evidence", first: str, second: str) -> Estimate:
     finest = evidence.finest(evidence.positions((first, second)))
     if finest is None:
         return _from_rows(evidence, ordered, about)
-    return _Moments.of(finest, ordered, evidence).estimate(about)
+    return _from_sums(evidence, ordered, finest, about)
 
 
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Moments:
-    """Covariance and the product of the standard deviations, with the covariance of their errors.
+def _from_sums(evidence: "Evidence", columns: list[Column], marginal: Marginal, about: str) -> Estimate:
+    """Covariance over the product of the standard deviations.
 
-    Where in its cell a number lies is one more error, `inside`, of their ratio.
+    Where in its cell a number lies is one more error of that ratio.
     """
-
-    ratio: Ratio
-    noise: Ratio  # without sampling errors
-    inside: float
-    target: Target
-    laplace: bool
-    source: Source | None
-    hidden: bool  # whether noise hides the standard deviations
-
-    @classmethod
-    def of(cls, marginal: Marginal, columns: list[Column], evidence: "Evidence") -> "_Moments":
-        terms = [number_of(evidence, column) for column in columns]
-        sums = _sums(evidence, terms, marginal)
-        values = np.array([one.value for one in sums])
-        tabulated = evidence.tabulation
-        assert tabulated is not None  # the marginal is part of it
-        covariance = covariance_of([[(1.0, one)] for one in sums], tabulated.sigmas)
-        total = (
-            covariance + _sampling_of_six(evidence, terms, marginal)
-            if evidence.target is Target.POPULATION
-            else covariance
-        )
-        numbers, gradient = _linearise(values)
-        known = evidence.target is Target.TABLE and numbers[1] > 0.0
-        return cls(
-            ratio=Ratio.of(numbers, gradient @ total @ gradient.T),
-            noise=Ratio.of(numbers, gradient @ covariance @ gradient.T),
-            inside=_blur(sums, values, numbers),
-            target=evidence.target,
-            laplace=marginal.laplace,
-            source=_source(evidence, sums, numbers, gradient) if known else None,
-            hidden=_hides_spread(evidence, columns, values, covariance),
-        )
-
-    def estimate(self, about: str) -> Estimate:
-        """The estimate."""
-        value = min(max(self.ratio.value, -1.0), 1.0)
-        parts = replace(Parts.of(self.ratio.standard_error, noise=self.noise.standard_error), inside=self.inside)
-        limits = _CorrelationLimits(moments=self)
-        value = 0.0 if math.isnan(value) else value
-        return Estimate(
-            value=value,
-            parts=parts,
-            limits=limits,
-            target=self.target,
-            about=about,
-            possible=WHOLE,
-            source=self.source,
-            vague=self.hidden,
-        )
+    terms = [number_of(evidence, column) for column in columns]
+    sums = _sums(evidence, terms, marginal)
+    values = np.array([one.value for one in sums])
+    assert evidence.tabulation is not None  # the marginal is part of it
+    noise = covariance_of([[(1.0, one)] for one in sums], evidence.tabulation.sigmas)
+    whole = evidence.target is Target.TABLE
+    total = noise if whole else noise + _sampling_of_six(evidence, terms, marginal)
+    numbers, gradient = _linearise(values)
+    ratio, noisy = (Ratio.of(numbers, gradient @ one @ gradient.T) for one in (total, noise))
+    inside = _blur(sums, values, numbers)
+    return Estimate(
+        value=0.0 if math.isnan(ratio.value) else min(max(ratio.value, -1.0), 1.0),
+        parts=replace(Parts.of(ratio.standard_error, noise=noisy.standard_error), inside=inside),
+        limits=_CorrelationLimits(ratio=ratio.blur(inside), laplace=marginal.laplace),
+        target=evidence.target,
+        about=about,
+        possible=WHOLE,
+        source=_source(evidence, sums, numbers, gradient) if whole and numbers[1] > 0.0 else None,
+        vague=_hides_spread(evidence, columns, values, noise),
+    )
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _CorrelationLimits(ConfidenceLimits):
-    moments: _Moments
+    ratio: Ratio
+    laplace: bool
 
     def at(self, level: float) -> Interval:
-        ratio = self.moments.ratio.blur(self.moments.inside)
-        low, high = ratio.interval(critical_value(level, laplace=self.moments.laplace))
+        low, high = self.ratio.interval(critical_value(level, laplace=self.laplace))
         return (max(low, -1.0), min(high, 1.0)) if math.isfinite(high - low) else WHOLE
 
 
