@@ -24,7 +24,7 @@ from kernelease.analysis.estimands import (
 )
 from kernelease.analysis.estimate import Target, align
 from kernelease.analysis.inference import CONFIDENCE, critical_value
-from kernelease.analysis.inside import Unevenness, hidden_places, is_only_uneven, squared_rows, unevenness
+from kernelease.analysis.inside import Unevenness, hidden_places, meant_rows
 from kernelease.analysis.representatives import (
     LEAST,
     YEAR,
@@ -120,7 +120,7 @@ def _values(evidence: "Evidence", chosen: Indicator, marginal: Marginal) -> Cell
 
 def _flags(evidence: "Evidence", chosen: Indicator, marginal: Marginal, functions: CellValues) -> Flags:
     """The share of each cell's rows that are meant, and how far off it may be."""
-    declared, nothing = evidence.schema.columns, np.zeros(marginal.size)
+    declared = evidence.schema.columns
     sizes = [
         size if declared[index].name in chosen.columns else 1
         for index, size in zip(marginal.columns, marginal.shape, strict=True)
@@ -129,15 +129,7 @@ def _flags(evidence: "Evidence", chosen: Indicator, marginal: Marginal, function
     def over(values: Floats) -> Floats:
         return np.broadcast_to(values.reshape(sizes), marginal.shape).ravel()
 
-    middle = over(functions.middle()[0])
-    if functions.exact:
-        return Flags(meant=middle, slack=nothing, variance=nothing)
-    if is_only_uneven(declared, marginal, chosen.conditions):
-        known, spread, hidden = unevenness(evidence, marginal), functions.spread[0], functions.hidden_spread[0]
-        variance = squared_rows(marginal) * (known.own * over(spread) + known.hidden * over(hidden))
-        return Flags(meant=middle, slack=nothing, variance=variance)
-    least, most = over(functions.least(0.0)[0]), over(functions.greatest(0.0)[0])
-    return Flags(meant=middle, slack=np.maximum(most - middle, middle - least), variance=nothing)
+    return meant_rows(evidence, marginal, functions, chosen.conditions, over)
 
 
 def _cut_message(declared: Sequence[Column], marginal: Marginal, functions: CellValues, chosen: Indicator) -> str:
@@ -171,20 +163,6 @@ def _varies(column: Column, points: Representatives, atoms: Integers, chosen: In
 
 
 MOST_NAMED = 6  # sets of columns that a message lists
-
-
-def not_together(
-    names: Sequence[str], missing: set[int], sets: Iterable[tuple[int, ...]], *, what: str, instead: str, among: bool
-) -> ParameterError:
-    """The error that names the missing columns, the sets that were measured, and a way out.
-
-    `among` says that some of the columns are those of a condition.
-    """
-    rows = " among such rows" if among else ""
-    return ParameterError(
-        f"{what}: {_list_names(names, missing)} were not measured together, so nothing says how they go together{rows}."
-        f"{_measured_together(names, missing, set(sets))} {instead}"
-    )
 
 
 def _measured_together(names: Sequence[str], missing: set[int], sets: set[tuple[int, ...]]) -> str:
@@ -285,9 +263,7 @@ class Evidence:
 
     def where(self, text: str | None) -> Indicator:
         """A condition in words, as a function of rows; None holds for all of them."""
-        return (
-            Indicator(()) if text is None else Indicator((parse_condition(text, self.schema, self.schema.structure),))
-        )
+        return EVERYBODY if text is None else Indicator((parse_condition(text, self.schema, self.schema.structure),))
 
     def groups(self, name: str, *sets: Iterable[str]) -> list[tuple[str, Condition]]:
         """The label and the condition of each value of a column; of numbers and dates, each cell.
@@ -398,11 +374,14 @@ class Evidence:
         return None
 
     def not_together(self, columns: Iterable[int], what: str, instead: str) -> ParameterError:
-        """What to say where some columns, and those of the chosen rows, were not measured together."""
-        missing = {*columns, *self.positions(self.chosen.columns)}
-        sets = (part.block.columns for part in self.counts)
-        among = bool(self.chosen.parts)
-        return not_together(self.schema.names, missing, sets, what=what, instead=instead, among=among)
+        """What to say where some columns, and those of the chosen rows, were not measured together: and a way out."""
+        missing, names = {*columns, *self.positions(self.chosen.columns)}, self.schema.names
+        known = _measured_together(names, missing, {part.block.columns for part in self.counts})
+        rows = " among such rows" if self.chosen.parts else ""
+        return ParameterError(
+            f"{what}: {_list_names(names, missing)} were not measured together, so nothing says how they go "
+            f"together{rows}.{known} {instead}"
+        )
 
     @property
     def fingerprint(self) -> str:
@@ -449,7 +428,8 @@ class Evidence:
 
     def sample(self) -> pa.Table:
         """A few legal rows, to try a function on."""
-        arrays = [column.decode(np.arange(column.size)[:2].repeat(2)[:2], _public()) for column in self.schema]
+        first = np.zeros(2, dtype=np.int64)
+        arrays = [column.decode(first, np.random.default_rng(0)) for column in self.schema]
         return pa.Table.from_arrays(arrays, names=list(self.schema.names))
 
     def numeric(self, name: str, what: str, tags: Sequence[str] = ("integer", "number", "boolean")) -> Column:
@@ -580,7 +560,3 @@ def _literal(value: Any) -> Literal:
     """A value of a derived column as conditions have it: dates are text."""
     text: Literal = value.isoformat() if isinstance(value, datetime.date) else value
     return text
-
-
-def _public() -> np.random.Generator:
-    return np.random.default_rng(0)

@@ -32,7 +32,7 @@ from kernelease.analysis.representatives import (
     weigh_atoms,
 )
 from kernelease.arrays import Floats, Integers
-from kernelease.estimate.marginal import Marginal, parts_of
+from kernelease.estimate.marginal import Flags, Marginal, parts_of
 from kernelease.table.columns.cells import Celled
 from kernelease.table.columns.column import Column
 from kernelease.table.expressions.logic import Condition
@@ -80,6 +80,28 @@ def unevenness(evidence: "Evidence", marginal: Marginal) -> Unevenness:
 def squared_rows(marginal: Marginal) -> Floats:
     """n² of each cell, no less than noise leaves open: (cells,)."""
     return np.asarray(np.maximum(marginal.counts, 0.0) ** 2 + marginal.variances())
+
+
+def meant_rows(
+    evidence: "Evidence",
+    marginal: Marginal,
+    functions: CellValues,
+    conditions: Sequence[Condition],
+    over: Callable[[Floats], Floats] = lambda values: values,
+) -> Flags:
+    """The share of each cell's rows that fulfil conditions, and how far off it may be.
+
+    `functions` are those of the conditions; `over` lays their cells out over those of the marginal.
+    """
+    middle, nothing = over(functions.middle()[0]), np.zeros(marginal.size)
+    if functions.exact:
+        return Flags(meant=middle, slack=nothing, variance=nothing)
+    if is_only_uneven(evidence.schema.columns, marginal, conditions):
+        known = unevenness(evidence, marginal)
+        spread = known.own * over(functions.spread[0]) + known.hidden * over(functions.hidden_spread[0])
+        return Flags(meant=middle, slack=nothing, variance=squared_rows(marginal) * spread)
+    least, most = over(functions.least(0.0)[0]), over(functions.greatest(0.0)[0])
+    return Flags(meant=middle, slack=np.maximum(most - middle, middle - least), variance=nothing)
 
 
 def is_only_uneven(

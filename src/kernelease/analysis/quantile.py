@@ -13,7 +13,7 @@ from kernelease.analysis.estimands import Estimand, Indicator
 from kernelease.analysis.estimate import Calendar, Estimate, Parts, Target
 from kernelease.analysis.groups import Groups, Label, answer_by_group, as_tuple, join_label, names_of
 from kernelease.analysis.inference import ConfidenceLimits, Interval, UnknownLimits, critical_value
-from kernelease.analysis.inside import axes_of, is_only_uneven, squared_rows, unevenness
+from kernelease.analysis.inside import axes_of, meant_rows, squared_rows, unevenness
 from kernelease.analysis.ratio_estimator import marginal_source
 from kernelease.analysis.representatives import (
     LEAST,
@@ -23,7 +23,7 @@ from kernelease.analysis.representatives import (
 )
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
-from kernelease.estimate.marginal import Marginal
+from kernelease.estimate.marginal import Flags, Marginal
 from kernelease.table.columns.cells import Celled
 from kernelease.table.expressions.logic import Condition
 
@@ -82,32 +82,9 @@ def _conditional(evidence: "Evidence", column: Celled, share: float, chosen: Ind
         return _from_rows(evidence, column, share, chosen, about)
     finest = max(measured, key=lambda one: one.size)
     axis = finest.columns.index(evidence.schema.names.index(column.name))
-    meant = _Meant.of(evidence, finest, chosen)
+    functions = cell_values(axes_of(evidence, finest, chosen.conditions), chosen, None)
+    meant = meant_rows(evidence, finest, functions, chosen.conditions)
     return _Distribution.of(evidence, finest, axis, column, share, meant).estimate(about)
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Meant:
-    """Whether the rows of a cell are meant: on average, and how far off that may be, as an error or at most."""
-
-    middle: Floats  # (cells,)
-    variance: Floats  # (cells,): of the sum over its rows, by where in the cell they lie
-    slack: Floats  # (cells,): how far a row may be from the average, where nothing says how they are spread
-
-    @classmethod
-    def of(cls, evidence: "Evidence", marginal: Marginal, chosen: Indicator) -> "_Meant":
-        axes = axes_of(evidence, marginal, chosen.conditions)
-        functions, nothing = cell_values(axes, chosen, None), np.zeros(marginal.size)
-        middle = functions.middle()[0]
-        if functions.exact:
-            return cls(middle=middle, variance=nothing, slack=nothing)
-        if is_only_uneven(evidence.schema.columns, marginal, chosen.conditions):
-            known, rows = unevenness(evidence, marginal), squared_rows(marginal)
-            spread = known.own * functions.spread[0] + known.hidden * functions.hidden_spread[0]
-            return cls(middle=middle, variance=rows * spread, slack=nothing)
-        least, most = functions.least(0.0)[0], functions.greatest(0.0)[0]
-        return cls(middle=middle, variance=nothing, slack=np.maximum(most - middle, middle - least))
 
 
 def _from_rows(evidence: "Evidence", column: Celled, share: float, chosen: Indicator, about: str) -> Estimate:
@@ -213,21 +190,21 @@ class _Distribution(ConfidenceLimits):
 
     @classmethod
     def of(
-        cls, evidence: "Evidence", marginal: Marginal, axis: int, column: Celled, share: float, meant: _Meant
+        cls, evidence: "Evidence", marginal: Marginal, axis: int, column: Celled, share: float, meant: Flags
     ) -> "_Distribution":
         places = _Places.of(evidence, marginal, axis, column)
         ranks = places.rank[
             np.indices(marginal.shape)[axis].ravel()
         ]  # of the cell of this column, for each cell of all
         present = np.isfinite(ranks)
-        own = _Meant(middle=meant.middle * present, variance=meant.variance * present, slack=meant.slack * present)
+        own = Flags(meant=meant.meant * present, variance=meant.variance * present, slack=meant.slack * present)
         last = np.linspace(0, places.count - 1, min(places.count, MOST_EDGES)).round().astype(np.int64)
         tested = np.append(-1, np.unique(last))
         sampled = evidence.target is Target.POPULATION
         found = [_test(marginal, ranks <= cell, share, own, sampled=sampled) for cell in tested]
         excess, cut, noise, errors = (np.array(part) for part in zip(*found, strict=True))
         known = unevenness(evidence, marginal)
-        squares = (known.own + known.hidden) * squared_rows(marginal) * own.middle**2
+        squares = (known.own + known.hidden) * squared_rows(marginal) * own.meant**2
         step = np.searchsorted(tested[1:], np.where(present, ranks, 0.0))
         return cls(
             places=places,
@@ -241,7 +218,7 @@ class _Distribution(ConfidenceLimits):
             evidence=evidence,
             marginal=marginal,
             ranks=ranks,
-            meant=own.middle,
+            meant=own.meant,
         )
 
     @property
@@ -317,11 +294,11 @@ def _crossing(places: Floats, values: Floats, *, first: bool) -> float:
 
 
 def _test(
-    marginal: Marginal, below: NDArray[np.bool_], share: float, meant: _Meant, *, sampled: bool
+    marginal: Marginal, below: NDArray[np.bool_], share: float, meant: Flags, *, sampled: bool
 ) -> tuple[float, float, float, float]:
     """T with the cells below counted: its middle, how far off it may be, its noise and its standard error."""
     weight = below - share
-    function = weight * meant.middle
+    function = weight * meant.meant
     value, variance = (float(part.ravel()[0]) for part in marginal.joint([function]))
     more = float(marginal.sampling([function])[0, 0]) if sampled else 0.0
     more += float(weight**2 @ meant.variance)
@@ -395,18 +372,12 @@ def survival(
     for time in times:
         beyond = probability(evidence, f"{name} > {time!r}", where=known, by=by)
         about = f"share of rows beyond {name}{f' where {where}' if where else ''} for {name} {time:g}"
-        if isinstance(beyond, Estimate):
-            found[f"{time:g}"] = replace(beyond, about=about)
-        else:
-            found |= {
-                (*as_tuple(label), f"{time:g}"): replace(one, about=f"{about}, {join_label(label)}")
-                for label, one in beyond.items()
-            }
+        found |= _at_time(beyond, f"{time:g}", about)
     if by is None:
         return Groups(name, found)
     order = dict.fromkeys(as_tuple(label)[:-1] for label in found)  # groups first, then times
     return Groups(
-        (*_names(by), name), {(*one, f"{time:g}"): found[*one, f"{time:g}"] for one in order for time in times}
+        (*as_tuple(by), name), {(*one, f"{time:g}"): found[*one, f"{time:g}"] for one in order for time in times}
     )
 
 
@@ -434,15 +405,14 @@ def hazard(
         at_risk = f"{name} > {first!r}" if where is None else f"({where}) and ({name} > {first!r})"
         rate = probability(evidence, happens, where=at_risk, by=by)
         label, about = f"{first:g}..{last:g}", f"hazard of {name} from {first:g} to {last:g}"
-        if isinstance(rate, Estimate):
-            found[label] = replace(rate, about=about)
-        else:
-            found |= {
-                (*as_tuple(group), label): replace(one, about=f"{about}, {join_label(group)}")
-                for group, one in rate.items()
-            }
-    return Groups(name if by is None else (*_names(by), name), found)
+        found |= _at_time(rate, label, about)
+    return Groups(name if by is None else (*as_tuple(by), name), found)
 
 
-def _names(by: str | Sequence[str]) -> tuple[str, ...]:
-    return (by,) if isinstance(by, str) else tuple(by)
+def _at_time(rate: Estimate | Groups, time: str, about: str) -> dict[Label, Estimate]:
+    """The answer for one time, or those of all groups for it, by their labels."""
+    if isinstance(rate, Estimate):
+        return {time: replace(rate, about=about)}
+    return {
+        (*as_tuple(group), time): replace(one, about=f"{about}, {join_label(group)}") for group, one in rate.items()
+    }
