@@ -2,10 +2,10 @@
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 import pyarrow as pa
@@ -317,6 +317,8 @@ def _within(
 
 
 MOST_CELLS = 4096  # of a cross-table: more would not be read, and take minutes
+Ratio: TypeAlias = Callable[[tuple[Condition, ...]], tuple[Integrand, Integrand | None]]
+"""Numerator and denominator among the rows of a group, by its conditions."""
 
 
 def mean(
@@ -387,14 +389,17 @@ def expectation(
     The function gets the columns by name, each as an array, and gives one number per row. Within each cell of a number
     that it reads it should be monotone: its extremes are looked for at five values of each cell.
     """
-    names, base = columns_read(function, evidence.sample()), evidence.where(where)
+    ratio = _mean_of_function(function, columns_read(function, evidence.sample()), evidence.where(where))
+    name = getattr(function, "__name__", "a function")
+    return _ask(evidence, ratio, f"expectation of {'a function' if '<' in name else name}", where, by)
 
+
+def _mean_of_function(function: Callable[[Columns], Any], names: tuple[str, ...], base: Indicator) -> Ratio:
     def ratio(group: tuple[Condition, ...]) -> tuple[Integrand, Integrand | None]:
         chosen = Indicator((*base.parts, *group))
         return RowFunction(function, names, chosen), RowFunction(function, names, chosen, presence=True)
 
-    name = getattr(function, "__name__", "a function")
-    return _ask(evidence, ratio, f"expectation of {'a function' if '<' in name else name}", where, by)
+    return ratio
 
 
 def _derived_mean(
@@ -415,12 +420,7 @@ def _derived_mean(
     def function(columns: Columns) -> Floats:
         return numbers_of(derivation.column, pa.table({column: structure.derive(columns.table, column)}))
 
-    names = structure.origins(column)
-
-    def ratio(group: tuple[Condition, ...]) -> tuple[Integrand, Integrand | None]:
-        chosen = Indicator((*base.parts, *group))
-        return RowFunction(function, names, chosen), RowFunction(function, names, chosen, presence=True)
-
+    ratio = _mean_of_function(function, structure.origins(column), base)
     return _ask(evidence, ratio, f"mean of {column}", where, by)
 
 
@@ -461,7 +461,7 @@ def crosstab(evidence: "Evidence", first: str, second: str, *, where: str | None
 
 def _ask(
     evidence: "Evidence",
-    ratio: Callable[[tuple[Condition, ...]], tuple[Integrand, Integrand | None]],
+    ratio: Ratio,
     about: str,
     where: str | None,
     by: str | Sequence[str] | None,
@@ -582,19 +582,19 @@ def _surely_narrower(evidence: "Evidence", found: list[RatioEstimator]) -> list[
 
 def _most(evidence: "Evidence", marginal: Marginal) -> Floats:
     """The most rows that each cell of a marginal can hold, as shares, by its columns' own: (cells,)."""
-    shares = [
-        _column_shares(evidence, index, groups) for index, groups in zip(marginal.columns, marginal.groups, strict=True)
-    ]
-    return np.asarray(functools.reduce(np.minimum.outer, shares), dtype=np.float64).ravel()
+    shares = functools.reduce(np.minimum.outer, _shares_by_column(evidence, marginal))
+    return np.asarray(shares, dtype=np.float64).ravel()
 
 
 def _independent_shares(evidence: "Evidence", marginal: Marginal) -> Floats:
     """About how the rows are distributed over the cells of a marginal, if its columns were independent: (cells,)."""
-    shares = [
-        _column_shares(evidence, index, groups) for index, groups in zip(marginal.columns, marginal.groups, strict=True)
-    ]
-    product = np.asarray(functools.reduce(np.multiply.outer, shares), dtype=np.float64).ravel()
+    shares = functools.reduce(np.multiply.outer, _shares_by_column(evidence, marginal))
+    product = np.asarray(shares, dtype=np.float64).ravel()
     return np.asarray(product / product.sum())
+
+
+def _shares_by_column(evidence: "Evidence", marginal: Marginal) -> Iterator[Floats]:
+    return map(functools.partial(_column_shares, evidence), marginal.columns, marginal.groups)
 
 
 def _column_shares(evidence: "Evidence", index: int, groups: Integers) -> Floats:

@@ -186,7 +186,7 @@ def join_label(label: Label) -> str:
     return ", ".join(as_tuple(label))
 
 
-def as_tuple(label: Label) -> tuple[str, ...]:
+def as_tuple(label: str | Sequence[str]) -> tuple[str, ...]:
     """A label by several columns, or by one."""
     return (label,) if isinstance(label, str) else tuple(label)
 
@@ -507,7 +507,7 @@ def each_group(
 
 def names_of(by: str | Sequence[str]) -> tuple[str, ...]:
     """The columns of the groups."""
-    names = (by,) if isinstance(by, str) else tuple(by)
+    names = as_tuple(by)
     if not names or len(set(names)) < len(names):
         raise ParameterError(f"by: needs one or several different columns, got {by!r}.")
     return names
@@ -531,21 +531,20 @@ def answer_estimate(
     answer: Callable[["Evidence"], Estimate],
     *,
     what: str,
-    instead: str = ALONE,
     where: str | None = None,
     by: str | Sequence[str] | None = None,
 ) -> Estimate | Groups:
     """A question about the rows that fulfil a condition, or about each group of them.
 
     `sets` are the columns that must have been measured together, together with those of the condition and the groups;
-    else it is refused in the name of `what`, with what to ask `instead`, unless it is about all rows.
+    else it is refused in the name of `what`, unless it is about all rows.
     """
 
     def ask(rows: "Evidence") -> Estimate:
         found = answer(rows)
         return with_doubt(found, bounded=True) if _is_cut(rows, sets) and _has_ends(found) else found
 
-    found = _ask(evidence, sets, ask, (what, instead), where, by)
+    found = _ask(evidence, sets, ask, (what, ALONE), where, by)
     if isinstance(found, dict):
         return Groups(title_of(by), {label: _with_rows(one, where, told) for label, (one, told) in found.items()})
     return _with_rows(found, where, "")
@@ -561,7 +560,10 @@ def answer_model(
     where: str | None = None,
     by: str | Sequence[str] | None = None,
 ) -> Regression | RegressionGroups:
-    """A model of the rows that fulfil a condition, or one of each group of them; as `answer_estimate`."""
+    """A model of the rows that fulfil a condition, or one of each group of them; as `answer_estimate`.
+
+    A refusal says what to ask `instead`.
+    """
 
     def ask(rows: "Evidence") -> Regression:
         found = answer(rows)

@@ -3,13 +3,16 @@
 import re
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
+
+if TYPE_CHECKING:
+    from kernelease.analysis.comparisons.two_sample import Difference
 
 _INK = "#2f5d8a"  # of estimates without a colour of their own
 _VALUE = re.compile(r"(?<=\[)[^\]]*(?=\])")  # in the name of a coefficient: sex[male]
@@ -47,31 +50,7 @@ def histogram(values: NDArray[Any], weights: Floats, bins: int) -> Any:
     return chart.encode(x=charts.X("value:N", sort=None, title="value"), y=charts.Y("share:Q", title="probability"))
 
 
-class Difference(Protocol):
-    """What a chart shows of one cell."""
-
-    @property
-    def columns(self) -> str:
-        """The columns, whose chart it is in."""
-
-    @property
-    def cell(self) -> str:
-        """The cell's label."""
-
-    @property
-    def value(self) -> float:
-        """The difference of two shares."""
-
-    @property
-    def standard_error(self) -> float:
-        """The standard error of the difference."""
-
-    @property
-    def z(self) -> float:
-        """The difference in units of its standard error."""
-
-
-def difference_chart(differences: Sequence[Difference]) -> Any:
+def difference_chart(differences: Sequence["Difference"]) -> Any:
     """An Altair chart of differences with bars of two standard errors, one below the other for each set of columns."""
     charts = altair()
     names = list(dict.fromkeys(one.columns for one in differences))
@@ -79,7 +58,7 @@ def difference_chart(differences: Sequence[Difference]) -> Any:
     return parts[0] if len(parts) == 1 else charts.vconcat(*parts)
 
 
-def _column_chart(charts: Any, differences: Sequence[Difference], name: str) -> Any:
+def _column_chart(charts: Any, differences: Sequence["Difference"], name: str) -> Any:
     shown, title = differences, name
     if len(differences) > _ALL_PLOTTED:
         clearest = sorted(range(len(differences)), key=lambda i: -abs(differences[i].z))[:MOST_PLOTTED]

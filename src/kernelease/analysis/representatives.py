@@ -61,9 +61,7 @@ def representatives(column: Column, conditions: Iterable[Condition] = (), places
         values = column.every_value
         return Representatives(atoms=np.arange(column.size), values=values, weights=np.ones(len(values)))
     if not isinstance(column, Celled):
-        every = np.arange(column.size)
-        values = column.decode(every, np.random.default_rng(0))
-        return Representatives(atoms=every, values=values, weights=np.ones(column.size))
+        return _one_for_each(column)
     first, last = extremes(column)
     spread = first + np.outer(places, last - first)  # (places, cells)
     spread[0], spread[-1] = first, last
@@ -93,12 +91,13 @@ def _lengths(atoms: Floats, numbers: Floats, spacing: float | None) -> Floats:
     return np.asarray(np.where(alone, 1.0, lengths))
 
 
-@lru_cache(maxsize=4)
-def _leaves(column: Hierarchy) -> Representatives:
-    """All of a hierarchy's, by group."""
+def _one_for_each(column: Column) -> Representatives:
     every = np.arange(column.size)
     values = column.decode(every, np.random.default_rng(0))
     return Representatives(atoms=every, values=values, weights=np.ones(column.size))
+
+
+_leaves = lru_cache(maxsize=4)(_one_for_each)  # of a hierarchy, by group: thousands
 
 
 def about_middles(points: Representatives, cells: Integers, middle: Floats, slack: Floats) -> Representatives:

@@ -1,6 +1,7 @@
 """Random variables: functions of released rows, and where their randomness comes from."""
 
 import functools
+import itertools
 import math
 import operator
 import warnings
@@ -153,21 +154,16 @@ class Origin:
     def __len__(self) -> int:
         return len(self.weights)
 
-    def shares_rows_with(self, other: "Origin") -> bool:
-        """Whether two different origins have rows in common."""
-        return bool(self.ancestors & other.ancestors)
-
 
 def check_unrelated(origins: tuple[Origin, ...]) -> None:
     """Raise where two origins share an ancestor without being the same rows."""
-    for index, one in enumerate(origins):
-        for other in origins[index + 1 :]:
-            if one.shares_rows_with(other):
-                raise ParameterError(
-                    f"These variables depend on each other through {one.name!r}, but one of them was reduced to few "
-                    "values and has lost its rows. Write the whole expression before reducing it, or say that they "
-                    "are independent: variable.independent_copy()."
-                )
+    for one, other in itertools.combinations(origins, 2):
+        if one.ancestors & other.ancestors:
+            raise ParameterError(
+                f"These variables depend on each other through {one.name!r}, but one of them was reduced to few "
+                "values and has lost its rows. Write the whole expression before reducing it, or say that they "
+                "are independent: variable.independent_copy()."
+            )
 
 
 @final

@@ -62,16 +62,17 @@ def on_common_cells(
     A number whose values turned out to lie on two different grids is left out. A `ParameterError` where the releases
     declare different columns.
     """
+    differ = ParameterError("These releases declare different columns, and can't be compared cell by cell.")
     if len(ours) != len(theirs):
-        raise ParameterError("These releases declare different columns, and can't be compared cell by cell.")
+        raise differ
     common, left_out = list(ours.columns), set()
     for index, (here, there) in enumerate(zip(ours, theirs, strict=True)):
         if here == there:
             continue
         if here.name != there.name or not (isinstance(here, Celled) and isinstance(there, Celled)):
-            raise ParameterError("These releases declare different columns, and can't be compared cell by cell.")
+            raise differ
         if here.texture is None or there.texture is None:
-            raise ParameterError("These releases declare different columns, and can't be compared cell by cell.")
+            raise differ
         if replace(here, texture=None) != replace(there, texture=None):
             left_out.add(index)
         else:

@@ -65,20 +65,18 @@ class AgainstSample:
 
     def test(self, target: Target, draws: int = DRAWS) -> TestResult:
         """Under the hypothesis the private rows vary as those of the sample do: no fitted row is needed."""
-        scatter = self._scatter(self.sample)
-        of_table = 1.0 / self.released.rows if target is Target.POPULATION else 0.0
-        sampled = [ScaledScatter(scatter=scatter, rate=1.0 / scatter.units + of_table)]
-        difference = self._difference(scatter)
-        error = self._error(sampled, direction_of(difference), draws)
-        return _result("The sample comes from the distribution of the private table", difference, error)
+        hypothesis = "The sample comes from the distribution of the private table"
+        return self._test(hypothesis, 1.0 / self.sample.units, target, draws)
 
     def goodness(self, target: Target, draws: int = DRAWS) -> TestResult:
         """The same with the rows of the sample as the whole distribution, which has no sampling error."""
-        scatter = self._scatter(self.sample)
-        of_table = 1.0 / self.released.rows if target is Target.POPULATION else 0.0
+        return self._test("The private rows come from the distribution given by these rows", 0.0, target, draws)
+
+    def _test(self, hypothesis: str, of_sample: float, target: Target, draws: int) -> TestResult:
+        scatter, of_table = self._scatter(self.sample), 1.0 / self.released.rows if target is Target.POPULATION else 0.0
         difference = self._difference(scatter)
-        error = self._error([ScaledScatter(scatter=scatter, rate=of_table)], direction_of(difference), draws)
-        return _result("The private rows come from the distribution given by these rows", difference, error)
+        sampled = [ScaledScatter(scatter=scatter, rate=of_sample + of_table)]
+        return _result(hypothesis, difference, self._error(sampled, direction_of(difference), draws))
 
     def _scatter(self, rows: SampleRows) -> Scatter:
         generator = PublicSeed(self.seed).generator("groups")
