@@ -252,15 +252,8 @@ class _Seen:
                 numbers -= table.size - len(table) * (len(table) + 1) // 2
             for here, there, own in ((row, column, table), (column, row, table.T)):
                 values[here, there], precision[here, there] = own, weight
-        cells = np.concatenate(
-            [_group_shares(types.columns[own_place], groups[own_place]) for own_place in wanted], axis=1
-        )
-        return cls(
-            cells=cells,
-            values=values,
-            precision=precision,
-            numbers=numbers,
-        )
+        cells = np.concatenate([_group_shares(types.columns[own], groups[own]) for own in wanted], axis=1)
+        return cls(cells=cells, values=values, precision=precision, numbers=numbers)
 
     def misfit(self, joint: Floats) -> float:
         """χ²."""
@@ -282,8 +275,7 @@ def expected_siblings(
     of the measured rest as is not noise, 1 − 1/χ² of it (James & Stein, 1961).
     """
     cells = [mixture.cells[column] for column in place.columns]
-    ends = np.cumsum([int(own.max()) + 1 for own in cells])
-    parts = [slice(end - int(own.max()) - 1, end) for own, end in zip(cells, ends, strict=True)]
+    parts = list(_parts(mixture, place.columns).values())
     own = np.concatenate([_group_shares(c, g) for c, g in zip(law.types.columns, cells, strict=True)], axis=1)
     expected: Floats = own.T @ law.joint @ own
     for block in blocks:
@@ -291,9 +283,7 @@ def expected_siblings(
         now = law.table(one, other)
         now = to_power(now, best_power(functools.partial(_sibling_misfit, now, block, rows)))
         table = _with_rest(now, block, rows, alike=one == other)
-        grouped = (
-            np.eye(int(cells[one].max()) + 1)[cells[one]].T @ table @ np.eye(int(cells[other].max()) + 1)[cells[other]]
-        )
+        grouped = _in_cells(table, cells[one], cells[other])
         noise = followed_noise(block, rows * float(grouped.sum())) / math.sqrt(1 + (one == other))  # both halves
         grouped = less_noise(grouped, noise)
         if one == other:
@@ -305,7 +295,7 @@ def expected_siblings(
 def _sibling_misfit(table: Floats, block: NoisyBlock, rows: float, power: float) -> float:
     """χ² of a block of siblings beside a power of the table of two columns' atoms."""
     first, second = block.block.groups[0], block.block.groups[1][:-1]  # those without a sibling have the last cell
-    now = np.eye(int(first.max()) + 1)[first].T @ to_power(table, power) @ np.eye(int(second.max()) + 1)[second]
+    now = _in_cells(to_power(table, power), first, second)
     return float(((block.values[:, :-1] - rows * now) ** 2).sum()) / block.sigma**2
 
 
@@ -349,8 +339,7 @@ def _record_misfit(
     table, chi_squared = to_power(mixture.joint(pair, (one, other)), power), 0.0
     for block in blocks:
         groups = dict(zip(block.block.columns, block.block.groups, strict=True))
-        first, second = (np.eye(int(groups[c].max()) + 1)[within(mixture.cells[c], groups[c])] for c in pair)
-        model = first.T @ table @ second
+        model = _in_cells(table, *(within(mixture.cells[column], groups[column]) for column in pair))
         turned = model if block.block.columns == pair else model.T
         chi_squared += float(((block.values - block.block.numbers_in(rows * turned)) ** 2).sum()) / block.sigma**2
     return chi_squared
@@ -417,7 +406,7 @@ def _with_rest(table: Floats, block: NoisyBlock, rows: float, *, alike: bool) ->
     the diagonal, since means of two cells have half of it and stand there twice.
     """
     first, second = block.block.groups[0], block.block.groups[1][:-1]
-    now = np.eye(int(first.max()) + 1)[first].T @ table @ np.eye(int(second.max()) + 1)[second]
+    now = _in_cells(table, first, second)
     rest = block.values[:, :-1] / rows - now
     if alike:  # both halves of a symmetric table were measured
         rest = (rest + rest.T) / 2.0
@@ -428,6 +417,13 @@ def _with_rest(table: Floats, block: NoisyBlock, rows: float, *, alike: bool) ->
     wanted = _with_margins(wanted, now.sum(axis=1), now.sum(axis=0))  # what single records hold is known better
     moved: Floats = table * (wanted / np.maximum(now, LEAST))[first][:, second]
     return moved
+
+
+def _in_cells(table: Floats, first: Integers, second: Integers) -> Floats:
+    """A table of atoms by the cells of either column."""
+    one, other = (np.eye(int(groups.max()) + 1)[groups] for groups in (first, second))
+    grouped: Floats = one.T @ table @ other
+    return grouped
 
 
 def _group_shares(columns: Floats, groups: Integers) -> Floats:

@@ -169,8 +169,7 @@ def drawn_sequences(
         return np.empty((len(place.columns), 0), dtype=np.int64)
     drawing = _Drawing(without(mixture, place, never), place, order, tuple(never), blocks)
     tilts = drawing.fit(above, number, generator)
-    records = drawing.draw(above, number, tilts, generator)
-    return records
+    return drawing.draw(above, number, tilts, generator)
 
 
 @final

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 import scipy
@@ -19,10 +19,8 @@ from kernelease.kinds import Kind
 class Constraint(Kind, ABC):
     """A convex set of weight vectors."""
 
-    @property
-    @abstractmethod
-    def signed(self) -> bool:
-        """Whether weights may be negative."""
+    signed: ClassVar[bool] = True
+    """Whether weights may be negative."""
 
     @abstractmethod
     def project(self, weights: Floats) -> Floats:
@@ -32,9 +30,9 @@ class Constraint(Kind, ABC):
     def lowest(self, gradient: Floats) -> float:
         """min ⟨gradient, w⟩ over the set, −∞ if there is none: it bounds how far weights are from the best ones."""
 
-    @abstractmethod
     def start(self, count: int) -> Floats:
         """Weights to start from: (count,)."""
+        return np.zeros(count)
 
     def corners(self, design: Floats) -> Floats | None:
         """Aw for each corner w of the set, where it has corners: (F, M) → (F, V)."""
@@ -50,11 +48,6 @@ class Constraint(Kind, ABC):
 class Free(Constraint):
     """No constraint. The weights of the paper's Algorithm 1; they may be large and of either sign."""
 
-    @property
-    def signed(self) -> bool:
-        """True."""
-        return True
-
     def project(self, weights: Floats) -> Floats:
         """The weights themselves."""
         return weights
@@ -63,20 +56,13 @@ class Free(Constraint):
         """0 where the gradient vanishes, else −∞."""
         return 0.0 if not np.any(gradient) else -np.inf
 
-    def start(self, count: int) -> Floats:
-        """Zeros."""
-        return np.zeros(count)
-
 
 @final
 @dataclass(frozen=True, slots=True)
 class Simplex(Constraint):
     """w ≥ 0 and Σw = 1: the weights of a probability distribution. Projecting onto it removes much of the noise."""
 
-    @property
-    def signed(self) -> bool:
-        """False."""
-        return False
+    signed: ClassVar[bool] = False
 
     def project(self, weights: Floats) -> Floats:
         """Euclidean projection by sorting (Held, Wolfe & Crowder 1974).
@@ -115,11 +101,6 @@ class L1Ball(Constraint):
         if not 0.0 < self.radius < np.inf:
             raise ParameterError(f"L1Ball: radius must be positive and finite, got {self.radius!r}.")
 
-    @property
-    def signed(self) -> bool:
-        """True."""
-        return True
-
     def project(self, weights: Floats) -> Floats:
         """Euclidean projection: soft thresholding, by way of the simplex.
 
@@ -133,10 +114,6 @@ class L1Ball(Constraint):
     def lowest(self, gradient: Floats) -> float:
         """All the weight on the entry of largest size, with the opposite sign."""
         return -self.radius * float(np.abs(gradient).max())
-
-    def start(self, count: int) -> Floats:
-        """Zeros."""
-        return np.zeros(count)
 
     def corners(self, design: Floats) -> Floats | None:
         """Each column times ±C, and 0 for weights that stay inside."""

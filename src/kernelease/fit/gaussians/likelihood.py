@@ -346,7 +346,8 @@ class SubspaceLikelihood(Likelihood):
 
     def features(self, centres: Floats, widths: Floats) -> Floats:
         """(K, d), (K,) → (K, F)."""
-        blocks = [self.coordinates(_blur(centres[s], widths[s], self.points)[0]) for s in _blocks(len(centres))]
+        slices = block_slices(len(centres), _BLOCK)
+        blocks = [self.coordinates(_blur(centres[s], widths[s], self.points)[0]) for s in slices]
         return np.concatenate(blocks) if blocks else np.empty((0, len(self.points)))
 
     def coordinates(self, values: Floats) -> Floats:
@@ -464,7 +465,3 @@ def overlaps(centres: Floats, widths: Floats) -> Floats:
             result[2 + i, :, 2 + j] = g * ((i == j) / v - gaps[:, :, i] * gaps[:, :, j] / v**2)
     size = (dimension + 2) * count
     return result.reshape(size, size)
-
-
-def _blocks(count: int) -> list[slice]:
-    return list(block_slices(count, _BLOCK))
