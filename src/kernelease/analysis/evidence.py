@@ -55,6 +55,7 @@ from kernelease.measured.views import common_coarsening
 from kernelease.privacy.sensitivity import Neighbours
 from kernelease.table.columns.column import MOST_ATOMS, NULL_LABEL, Column
 from kernelease.table.columns.listed import Boolean, Hierarchy, Listed
+from kernelease.table.derived import text_of
 from kernelease.table.expressions.logic import Compared, Condition, Leaf, Missing
 from kernelease.table.expressions.terms import Literal
 from kernelease.table.schema import Schema
@@ -296,9 +297,9 @@ class Evidence:
         values = structure.derive(every, name).to_pylist()
         known = list(dict.fromkeys(value for value in values if value is not None))
         listed = column.labels() if isinstance(column, Listed | Boolean) else ()
-        known.sort(key=lambda value: listed.index(_label(value)) if listed else value)
+        known.sort(key=lambda value: listed.index(text_of(value)) if listed else value)
         missing: list[tuple[str, Leaf]] = [(NULL_LABEL, Missing(column=column))] if None in values else []
-        groups = [(_label(value), Compared(left=column, operator="==", right=_literal(value))) for value in known]
+        groups = [(text_of(value), Compared(left=column, operator="==", right=_literal(value))) for value in known]
         return [
             (label, Through(leaf=leaf, origin=origin.name, structure=structure)) for label, leaf in (*groups, *missing)
         ]
@@ -549,11 +550,6 @@ def _deviation(evidence: Evidence, counts: BlockCounts, columns: tuple[int, ...]
     functions = [(np.arange(found[0].size) == cell).astype(np.float64) for cell in cells]
     variances = np.diag(found[0].joint(functions)[1])
     return min(own, math.sqrt(max(0.0, float(variances.max()))))
-
-
-def _label(value: object) -> str:
-    """A value of a derived column as a label."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _literal(value: Any) -> Literal:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelease.analysis.plots import histogram
-from kernelease.arrays import Floats, Integers
+from kernelease.arrays import Floats, Integers, block_slices
 from kernelease.errors import ParameterError, UncertaintyWarning
 from kernelease.fit.points import systematic, thin
 from kernelease.fit.solver import SyntheticSet
@@ -243,8 +243,7 @@ class _Waves:
 
     def mean(self, points: Floats, weights: Floats) -> Floats:
         total = np.zeros(2 * WAVES)
-        for start in range(0, len(points), _AT_ONCE):
-            part = slice(start, start + _AT_ONCE)
+        for part in block_slices(len(points), _AT_ONCE):
             total += weights[part] @ self.at(points[part])
         return total
 

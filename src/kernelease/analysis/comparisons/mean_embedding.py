@@ -23,7 +23,7 @@ from scipy.linalg import helmert
 
 from kernelease.analysis.comparisons.tables import ContingencyTable, SampleRows, contingency_tables
 from kernelease.analysis.inference import DRAWS
-from kernelease.arrays import Floats, Integers, Rows
+from kernelease.arrays import Floats, Integers, Rows, block_slices
 from kernelease.errors import ParameterError
 from kernelease.features.feature_map import FeatureMap
 from kernelease.measured.blocks import NoisyBlocks
@@ -452,7 +452,7 @@ def draw_errors(
     counts = [generator.standard_normal(draws) * one.count_deviation for one in released]  # relative errors of N
     squares, projections = np.empty((draws, len(direction))), np.zeros(draws)
     for part in range(len(direction)):
-        for rows in _row_slices(draws, len(direction[part])):
+        for rows in block_slices(draws, max(1, _MOST_DRAWN // max(1, len(direction[part])))):
             error = np.zeros((rows.stop - rows.start, len(direction[part])))
             for one in released:
                 error += one.parts[part].noise(len(error), generator)
@@ -468,8 +468,3 @@ def draw_errors(
         noise_trace=sum(one.noise_trace for one in released),
         sampling_trace=sum(one.rate * one.scatter.trace for one in sampled),
     )
-
-
-def _row_slices(draws: int, width: int) -> list[slice]:
-    count = max(1, _MOST_DRAWN // max(1, width))
-    return [slice(start, min(start + count, draws)) for start in range(0, draws, count)]
