@@ -41,9 +41,8 @@ if TYPE_CHECKING:
     from kernelease.analysis.evidence import Evidence
 
 SEEN = 3.0  # convention: standard errors from 0, from which on two cells show how they split
-SURE = (
-    1.645  # convention: standard errors that the unevenness is taken to be higher than it is estimated, one-sided 95 %
-)
+# convention: standard errors that the unevenness is taken to be higher than it is estimated, one-sided 95 %
+SURE = 1.645
 
 
 @final

@@ -1,7 +1,7 @@
 """Vectors with classes: noisy moments of every class, and rows of a Gaussian for each, or public rows near them."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
 import numpy as np
@@ -239,13 +239,7 @@ class _Evidence:
 
     def whole(self, tilted: Tilted) -> Tilted:
         """Weights, judged by all that was measured."""
-        return Tilted(
-            weights=tilted.weights,
-            strength=tilted.strength,
-            risk=tilted.risk + self.outside - self.coordinates,
-            freedom=tilted.freedom,
-            fitted=tilted.fitted,
-        )
+        return replace(tilted, risk=tilted.risk + self.outside - self.coordinates)
 
     def of_law(self, law: ClassLaw) -> Tilted:
         """The Gaussians, judged in the same way: shares, means and visible axes have followed the noise."""

@@ -196,12 +196,7 @@ def rehearse_measurement(feature_map: FeatureMap, privacy: Privacy) -> NoisyEmbe
         noise=Silence(),
         label="rehearsal",
     )
-    return NoisyEmbedding(
-        feature_map=feature_map,
-        measurement=measurement,
-        neighbours=privacy.relation,
-        rows=1.0,
-    )
+    return NoisyEmbedding(feature_map=feature_map, measurement=measurement, neighbours=privacy.relation, rows=1.0)
 
 
 def rehearse_selection(sensitivity: int, privacy: Privacy) -> None:

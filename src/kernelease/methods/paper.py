@@ -143,8 +143,7 @@ class Subspace(Method):
         refuse_beyond_memory(f"Subspace: {len(points):,} points at rank {limit:,}", len(points), limit)
         factorisation = factorise(kernel, points, tolerance=self.tolerance, order=self.order, max_rank=limit)
         choice = self._rank(points, factorisation, context, rows)
-        feature_map = Nystrom.from_factor(kernel, points, factorisation, rank=choice.value, lemma=self.lemma)
-        return feature_map, choice
+        return Nystrom.from_factor(kernel, points, factorisation, rank=choice.value, lemma=self.lemma), choice
 
     def _rank(self, points: Rows, factorisation: PartialCholesky, context: Context, rows: int | None) -> Choice:
         if self.tolerance is not None:

@@ -375,8 +375,8 @@ MOST_CANDIDATES = 20_000  # limit: pairs that are looked at
 DEPENDENT = 0.01
 
 
-def affordable(pairs: int, share: float, rows: float, noise: Noise, faint: float = FAINT) -> int:
-    """How many of so many pairs can be measured for a share together, with a noise of `faint` of all rows at most.
+def affordable(pairs: int, share: float, rows: float, noise: Noise) -> int:
+    """How many of so many pairs can be measured for a share together, with a noise of `FAINT` of all rows at most.
 
     >>> affordable(91, 0.5, 10_000, lambda share: 5.0 / share**0.5), affordable(91, 0.5, 1, lambda share: 5.0)
     (91, 0)
@@ -384,7 +384,7 @@ def affordable(pairs: int, share: float, rows: float, noise: Noise, faint: float
     low, high = 0, pairs
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if noise(share / middle) <= faint * rows else (low, middle - 1)
+        low, high = (middle, high) if noise(share / middle) <= FAINT * rows else (low, middle - 1)
     return low
 
 
@@ -493,8 +493,8 @@ def detail_blocks(
 
     expected = max(1, min(len(links), len(columns) - 1))  # of a forest
     seen = SEEN * noise(share(expected) / expected) / rows
-    fine = {i: _fine(columns[i], distributions[i], cells[i], seen) for link in links for i in link.columns}
-    sets = _forest([link.columns for link in links], {i: width(own) for i, own in fine.items()})
+    fine = {i: _fine(columns[i], distributions[i], cells[i], seen) for pair in links for i in pair}
+    sets = _forest(links, {i: width(own) for i, own in fine.items()})
     needs = np.array([max(width(fine[i]) for i in pair) ** DETAIL_POWER for pair in sets])
     return tuple(
         dataclasses.replace(pairs[0], columns=pair, groups=tuple(fine[i] for i in pair), share=float(part))
@@ -502,28 +502,22 @@ def detail_blocks(
     )
 
 
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Link:
-    """Two columns, and how much there is to be gained from a closer look at them."""
+def _links(mixture: "Mixture", cells: dict[int, Integers], distributions: Sequence[Floats]) -> list[tuple[int, int]]:
+    """The pairs that nearly determine each other, by the mixture, and have something left to be told within cells.
 
-    columns: tuple[int, int]
-    worth: float
-
-
-def _links(mixture: "Mixture", cells: dict[int, Integers], distributions: Sequence[Floats]) -> list[_Link]:
-    """The pairs that nearly determine each other, by the mixture, and have something left to be told within cells."""
+    Those from which there is most to be gained come first.
+    """
     parts = {column: mixture.group_shares(column, own) for column, own in cells.items()}
     open_to = [column for column, own in cells.items() if merged_share(own, distributions[column]) > WORTH]
-    links = []
+    worth: dict[tuple[int, int], float] = {}
     for pair in itertools.combinations(sorted(cells), 2):
         if not set(pair).isdisjoint(open_to):
             one, other = pair
             told = determination((parts[one] * mixture.weights[:, None]).T @ parts[other])
             if told > STRONG:
                 left = max(_left(mixture, i, j, cells[i], parts[i]) for i, j in (pair, pair[::-1]))
-                links.append(_Link(columns=pair, worth=told * left))
-    return sorted((link for link in links if link.worth > WORTH), key=lambda link: (-link.worth, link.columns))
+                worth[pair] = told * left
+    return sorted((pair for pair in worth if worth[pair] > WORTH), key=lambda pair: (-worth[pair], pair))
 
 
 def _left(mixture: "Mixture", column: int, other: int, cells: Integers, part: Floats) -> float:
@@ -581,9 +575,8 @@ def _fine(column: Column, distribution: Floats, cells: Integers, least: float) -
 # Planning pairs: their cells and shares, from what is known of single columns.
 
 
-TAKEN = (
-    0.5  # convention: of the share of sets, the most that details have with their own: half, never met on nine tables
-)
+# convention: of the share of sets, the most that details have with their own: half, never met on nine tables
+TAKEN = 0.5
 
 
 def pair_noise(columns: Sequence[Column], shares: Shares, noise: Noise) -> Noise:

@@ -140,11 +140,11 @@ def fitted_cells(blocks: Sequence[Block]) -> int:
     return max(1, sum(cells.values()))
 
 
-def fit_workload(noisy: NoisyBlocks, solver: MixtureSolver, rows: int | None = None) -> Workload:
-    """What a fit of these measurements has to do, and to draw so many rows of it."""
+def fit_workload(noisy: NoisyBlocks, solver: MixtureSolver) -> Workload:
+    """What a fit of these measurements has to do, and to draw as many rows as there are."""
     noisy = noisy.without_details
     return Workload(
-        rows=noisy.rows if rows is None else rows,
+        rows=noisy.rows,
         columns=len(noisy.sizes),
         blocks=tuple(block.block for block in noisy.blocks),
         signal=signal_of(noisy),
@@ -167,20 +167,8 @@ class Rounds:
     """
 
     __slots__ = (
-        *(
-            "_aside",
-            "_blocks",
-            "_budget",
-            "_counts",
-            "_kept",
-            "_laid",
-            "_levels",
-            "_looks",
-            "_moments",
-            "_noise",
-            "_ordered",
-        ),
-        "_selections",
+        *("_aside", "_blocks", "_budget", "_counts", "_kept", "_laid", "_levels", "_looks", "_moments"),
+        *("_noise", "_ordered", "_selections"),
     )
 
     def __init__(

@@ -4,7 +4,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias, final
+from typing import Any, TypeAlias, final
 
 import numpy as np
 
@@ -124,24 +124,17 @@ class Shares:
 
         The number of rows keeps its part: it is counted before anything else, and whatever is set aside.
         """
-        parts = (self.singles, self.pairs, self.choice, self.triples, self.forest, self.details, self.sides)
-        left = 1.0 - aside * (1.0 + self.size / math.fsum(parts))
-        return dataclasses.replace(
-            self,
-            singles=self.singles * left,
-            pairs=self.pairs * left,
-            choice=self.choice * left,
-            triples=self.triples * left,
-            forest=self.forest * left,
-            details=self.details * left,
-            sides=self.sides * left,
-        )
+        parts = ("singles", "pairs", "choice", "triples", "forest", "details", "sides")
+        left = 1.0 - aside * (1.0 + self.size / math.fsum(getattr(self, part) for part in parts))
+        return self._scale(left, *parts)
 
     def after(self, left: float) -> "Shares":
         """The same where a part alone is left for what follows pairs: details, a choice, and larger sets."""
-        return dataclasses.replace(
-            self, choice=self.choice * left, triples=self.triples * left, details=self.details * left
-        )
+        return self._scale(left, "choice", "triples", "details")
+
+    def _scale(self, factor: float, *parts: str) -> "Shares":
+        scaled: dict[str, Any] = {part: getattr(self, part) * factor for part in parts}
+        return dataclasses.replace(self, **scaled)
 
     def alone(self, sides: float) -> "Shares":
         """The same where less than a forest can be seen: single columns alone, and the sides on which rows lie."""
