@@ -304,7 +304,6 @@ class InCell(Leaf):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The one column."""
         return (self.column.name,)
 
     def test(self, table: pa.Table) -> Any:
@@ -322,7 +321,6 @@ class Through(Leaf):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The measured column."""
         return (self.origin,)
 
     def test(self, table: pa.Table) -> Any:

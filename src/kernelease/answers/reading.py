@@ -131,7 +131,6 @@ class CountsReading(Reading):
     schema: Schema
 
     def counts(self, what: str) -> tuple[NoisyBlocks, Schema]:
-        """All of them."""
         return self.blocks, self.schema
 
     def embedding(self, what: str) -> NoisyEmbedding:
@@ -154,7 +153,6 @@ class CountsReading(Reading):
         return sample_of_table(data, self.schema)
 
     def points(self, chosen: Integers | None = None) -> Rows:
-        """Atom codes."""
         return atom_codes(self.release, self.schema, chosen)
 
     def witness(self, data: Any, columns: Sequence[str] | None, target: Target) -> Witness:
@@ -186,7 +184,6 @@ class FeaturesReading(Reading):
         raise ParameterError(f"{what}: needs a release of a table with measured counts.")
 
     def embedding(self, what: str) -> NoisyEmbedding:
-        """The last stage."""
         return self.noisy
 
     def mean(self, among: frozenset[int] | None, lengthscale: float) -> ReleasedMean:
@@ -233,7 +230,6 @@ class FeaturesReading(Reading):
         return vector_witness(self.noisy, self.points(), self.sample(data).rows, target=target)
 
     def coordinates(self) -> list[Coordinates]:
-        """All features."""
         return [part.coordinates for part in released_embedding(self.noisy).parts]
 
 
@@ -263,7 +259,6 @@ class NoReading(Reading):
         self._none()
 
     def points(self, chosen: Integers | None = None) -> Rows:
-        """As they are."""
         return self.release.points if chosen is None else self.release.points[chosen]
 
     def witness(self, data: Any, columns: Sequence[str] | None, target: Target) -> Witness:

@@ -203,7 +203,6 @@ class PrivateArray(PrivateRows):
         return int(self._rows.shape[1])
 
     def public_count(self, neighbours: Neighbours) -> int | None:
-        """N under replace-one."""
         return public_number(len(self._rows), neighbours)
 
     def counts(self) -> ExactCounts:
@@ -211,7 +210,6 @@ class PrivateArray(PrivateRows):
         raise ParameterError("Interactions: counts need declared columns. Give a schema, or another method.")
 
     def array(self) -> Rows:
-        """The rows as they were given."""
         return self._rows
 
 
@@ -231,11 +229,9 @@ class PrivateTable(PrivateRows):
 
     @property
     def width(self) -> int:
-        """Number of declared columns."""
         return len(self._counts.sizes)
 
     def public_count(self, neighbours: Neighbours) -> int | None:
-        """The number of rows (or persons) under replace-one."""
         known = self._counts.public_rows(neighbours)
         return None if known is None else round(known)
 
@@ -251,5 +247,4 @@ class PrivateTable(PrivateRows):
         return self._array
 
     def counts(self) -> ExactCounts:
-        """The table's counts."""
         return self._counts

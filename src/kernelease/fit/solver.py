@@ -143,7 +143,6 @@ class NormalPoints(PointSource):
             )
 
     def draw(self, count: int, generator: np.random.Generator) -> Rows:
-        """Independent draws."""
         return generator.normal(self.mean, self.scale, size=(count, self.dimension))
 
 
@@ -168,15 +167,12 @@ class UniformPoints(PointSource):
 
     @property
     def dimension(self) -> int:
-        """Number of columns."""
         return len(self.low)
 
     def draw(self, count: int, generator: np.random.Generator) -> Rows:
-        """Independent draws."""
         return generator.uniform(self.low, self.high, size=(count, self.dimension))
 
     def within(self, points: Rows) -> Rows:
-        """Cut to the box."""
         return np.clip(points, self.low, self.high)
 
 
@@ -205,11 +201,9 @@ class PublicPoints(PointSource):
 
     @property
     def dimension(self) -> int:
-        """Number of columns."""
         return int(self.points.shape[1])
 
     def draw(self, count: int, generator: np.random.Generator) -> Rows:
-        """The first `count` of them."""
         return self.points[:count]
 
 
@@ -262,7 +256,6 @@ class FixedPoints(PointSolver):
         check_integer("FixedPoints: iterations", self.iterations, 1, 2**62)
 
     def check(self, feature_map: FeatureMap, source: PointSource) -> None:
-        """Refuse more points than memory holds."""
         width = max(source.dimension, feature_map.dimension)
         refuse_beyond_memory(f"FixedPoints: {self.points:,} points", self.points, width)
 
@@ -302,7 +295,6 @@ class EmpiricalMean(Estimator):
     """The noisy mean itself: unbiased."""
 
     def estimate(self, noisy: NoisyEmbedding) -> Floats:
-        """μ̃."""
         return noisy.mean
 
 
@@ -318,7 +310,6 @@ class Shrinkage(Estimator):
     guess: SyntheticSet | None = None
 
     def estimate(self, noisy: NoisyEmbedding) -> Floats:
-        """The shrunk mean."""
         guess = np.zeros_like(noisy.mean) if self.guess is None else self.guess.embedding(noisy.feature_map)
         offset = noisy.mean - guess
         energy = float(offset @ offset)

@@ -49,7 +49,6 @@ class Free(Constraint):
     """No constraint. The weights of the paper's Algorithm 1; they may be large and of either sign."""
 
     def project(self, weights: Floats) -> Floats:
-        """The weights themselves."""
         return weights
 
     def lowest(self, gradient: Floats) -> float:
@@ -82,11 +81,9 @@ class Simplex(Constraint):
         return float(gradient.min())
 
     def start(self, count: int) -> Floats:
-        """Uniform weights."""
         return np.full(count, 1.0 / count)
 
     def corners(self, design: Floats) -> Floats | None:
-        """The columns themselves."""
         return design
 
 

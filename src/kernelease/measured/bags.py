@@ -33,7 +33,6 @@ class NoisyBags(Measured):
 
     @property
     def neighbours(self) -> Neighbours:
-        """The relation that was paid for."""
         return self.paths.neighbours
 
     @property
@@ -43,12 +42,10 @@ class NoisyBags(Measured):
 
     @property
     def width(self) -> int:
-        """Number of columns of paths."""
         return self.paths.width
 
     @property
     def choices(self) -> tuple[Choice, ...]:
-        """Those of the paths."""
         return self.paths.choices
 
     @property
@@ -58,7 +55,6 @@ class NoisyBags(Measured):
 
     @property
     def private(self) -> bool:
-        """Whether all noise came from the operating system."""
         return self.paths.private and all_private(block.measurement for block in self.siblings)
 
     @property
@@ -80,7 +76,6 @@ class NoisyBags(Measured):
         return (*self.paths.least_sensitivities(neighbours, unit), *needed)
 
     def domain_of(self, domain: Domain) -> Domain:
-        """The same rows, with columns as they were laid."""
         return self.paths.domain_of(domain)
 
     def check(self, domain: Domain) -> None:

@@ -276,38 +276,30 @@ class RowSums(Block, ABC):
         return max(number.most for number in self.addends)
 
     def exact(self, table: NDArray[Any]) -> NDArray[Any]:
-        """The sums themselves."""
         return table
 
     @property
     def adds_up(self) -> bool:
-        """They add up to no number of rows."""
         return False
 
     def numbers_in(self, table: Floats) -> Floats:
-        """Refused: counts do not say it."""
         raise self._no_counts()
 
     def spread(self, numbers: Floats) -> Floats:
-        """Refused: it asks nothing of counts."""
         raise self._no_counts()
 
     def covers(self, columns: tuple[int, ...]) -> bool:
-        """No columns."""
         return False
 
     def tells(self, columns: tuple[int, ...]) -> bool:
-        """Nothing of counts."""
         return False
 
     def view(self, numbers: Floats, sigma: float, columns: tuple[int, ...], groups: tuple[Integers, ...]) -> View:
-        """Refused: it tells nothing of counts."""
         raise self._no_counts()
 
     def coefficients(
         self, sigma: float, columns: tuple[int, ...], groups: tuple[Integers, ...], weight: Floats
     ) -> Floats:
-        """Refused: it tells nothing of counts."""
         raise self._no_counts()
 
     def _no_counts(self) -> ParameterError:
@@ -531,7 +523,6 @@ class NoisyBlocks(Measured):
 
     @property
     def private(self) -> bool:
-        """Whether all noise came from the operating system."""
         measured = (one.measurement for one in self.noisy_parts)
         return all_private(measured) and all_private(self.selections)
 
@@ -542,7 +533,6 @@ class NoisyBlocks(Measured):
 
     @property
     def width(self) -> int:
-        """Number of columns."""
         return len(self.sizes)
 
     @property

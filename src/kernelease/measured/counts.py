@@ -27,7 +27,6 @@ class Counts(Block):
     """How many rows are in each cell: one-hot features of norm exactly 1. Of no column, the number of rows."""
 
     def exact(self, table: NDArray[Any]) -> NDArray[Any]:
-        """The counts themselves."""
         return table
 
     def sensitivity(self, neighbours: Neighbours, unit: int) -> Sensitivity:
@@ -39,19 +38,15 @@ class Counts(Block):
         return 0.0
 
     def numbers_in(self, table: Floats) -> Floats:
-        """All of it."""
         return table
 
     def spread(self, numbers: Floats) -> Floats:
-        """As they are."""
         return numbers
 
     def complete(self, numbers: Floats, alone: Any, rows: float) -> Floats:
-        """They are complete."""
         return numbers
 
     def covers(self, columns: tuple[int, ...]) -> bool:
-        """All of its columns, and any of them."""
         return set(self.columns) >= set(columns)
 
     def tells(self, columns: tuple[int, ...]) -> bool:
@@ -70,7 +65,6 @@ class Counts(Block):
 
     @property
     def label(self) -> str:
-        """Counts, or the number of rows."""
         return f"counts of columns {self.columns}" if self.columns else "number of rows"
 
     def _sums(self, columns: tuple[int, ...], groups: tuple[Integers, ...]) -> tuple[Integers, Integers]:
@@ -140,7 +134,6 @@ class Contrasts(Block):
 
     @property
     def adds_up(self) -> bool:
-        """They add up to 0."""
         return False
 
     def off_products(self, cells: int) -> float:
@@ -148,7 +141,6 @@ class Contrasts(Block):
         return 1.0 / cells
 
     def numbers_in(self, table: Floats) -> Floats:
-        """The table less its means."""
         return without_means(table)
 
     def spread(self, numbers: Floats) -> Floats:
@@ -163,11 +155,9 @@ class Contrasts(Block):
         return numbers + (one[:, None] / len(other) + other / len(one) - rows / self.cells)
 
     def covers(self, columns: tuple[int, ...]) -> bool:
-        """Exactly its own columns."""
         return set(self.columns) == set(columns)
 
     def tells(self, columns: tuple[int, ...]) -> bool:
-        """Where all of its columns are among these."""
         return set(self.columns) <= set(columns)
 
     def view(
@@ -196,7 +186,6 @@ class Contrasts(Block):
 
     @property
     def label(self) -> str:
-        """Centred counts."""
         return f"centred counts of columns {self.columns}"
 
     def _axes_and_sums(
@@ -280,7 +269,6 @@ class NoisyContrasts(View):
 
     @property
     def by_precision(self) -> Floats:
-        """GᵀPy: (cells,)."""
         return self._spread(self._apply_precision(self.values))
 
     @property
@@ -304,14 +292,12 @@ class NoisyContrasts(View):
         return self.axes, b"".join(map(np.ndarray.tobytes, self.onto)), b"".join(map(np.ndarray.tobytes, self.held))
 
     def merge(self, others: Sequence["NoisyContrasts"]) -> "NoisyContrasts":
-        """The mean of each contrast."""
         views = [self, *others]
         values, precision = best_mean([view.values for view in views], [view.precision for view in views])
         return replace(self, values=values, precision=precision)
 
     @property
     def only_total(self) -> bool:
-        """They say nothing of it."""
         return False
 
     @property

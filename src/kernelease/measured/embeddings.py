@@ -238,27 +238,22 @@ class NoisyEmbeddings(Measured):
 
     @property
     def neighbours(self) -> Neighbours:
-        """The relation of every stage."""
         return self.embedding.neighbours
 
     @property
     def rows(self) -> float:
-        """Of the last stage."""
         return self.embedding.rows
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """A step each."""
         return tuple(stage.measurement.step for stage in self.stages)
 
     @property
     def private(self) -> bool:
-        """Whether all noise came from the operating system."""
         return all_private(self.stages)
 
     @property
     def width(self) -> int:
-        """Number of columns, of the candidates too."""
         return int(self.candidates.shape[1])
 
     @property
@@ -269,19 +264,16 @@ class NoisyEmbeddings(Measured):
 
     @property
     def replay(self) -> RecordedNoise:
-        """Stage by stage."""
         counted = self.neighbours is Neighbours.ADD_REMOVE
         vectors = tuple(Recording(integers=stage.measurement.integers, counted=counted) for stage in self.stages)
         return RecordedNoise(vectors=vectors, picks=(), private=self.private)
 
     @property
     def published_rows(self) -> int:
-        """Rows of the private table that were public before."""
         return self.published
 
     @property
     def fingerprint(self) -> str:
-        """Of the last stage."""
         return digest(self.embedding.measurement.integers)
 
     def least_sensitivities(self, neighbours: Neighbours, unit: int) -> tuple[float, ...]:

@@ -261,7 +261,6 @@ class Moments(RowSums):
 
     @property
     def label(self) -> str:
-        """Offsets."""
         return f"offsets of columns {self.columns}"
 
 
@@ -334,7 +333,6 @@ class Sides(RowSums):
 
     @property
     def label(self) -> str:
-        """Sides of so many columns."""
         return f"sides of {len(self.columns)} columns"
 
 

@@ -51,12 +51,10 @@ class SelectedDatabase(Measured):
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """The one selection."""
         return (self.selection.step,)
 
     @property
     def private(self) -> bool:
-        """Whether the noise came from the operating system."""
         return self.selection.private
 
     @property
@@ -66,17 +64,14 @@ class SelectedDatabase(Measured):
 
     @property
     def width(self) -> int:
-        """Number of columns."""
         return int(self.domain.shape[1])
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
-        """The one of the scores."""
         return (self.kernel,)
 
     @property
     def replay(self) -> RecordedNoise:
-        """The one pick."""
         return RecordedNoise(vectors=(), picks=(self.selection.index,), private=self.private)
 
     def least_sensitivities(self, neighbours: Neighbours, unit: int) -> tuple[float, ...]:

@@ -117,7 +117,6 @@ class Spread(RowSums):
 
     @property
     def label(self) -> str:
-        """Products."""
         return f"how columns {self.columns} go together"
 
 

@@ -135,33 +135,27 @@ class NoisySums(View):
         return self.index.tobytes()
 
     def merge(self, others: Sequence["NoisySums"]) -> "NoisySums":
-        """The mean of each sum."""
         views = [self, *others]
         values, precision = best_mean([view.values for view in views], [view.precision for view in views])
         return NoisySums(index=self.index, values=values, precision=precision)
 
     @property
     def terms(self) -> tuple[Precision, ...]:
-        """GᵀPG."""
         return (Precision(index=self.index, weights=self.precision),)
 
     @property
     def by_precision(self) -> Floats:
-        """Gᵀ P y: (cells,)."""
         return (self.precision * self.values)[self.index]
 
     @property
     def only_total(self) -> bool:
-        """One sum of all cells."""
         return len(self.values) == 1
 
     @property
     def resolution(self) -> int:
-        """The number of sums."""
         return len(self.values)
 
     def counts(self, estimates: Floats) -> tuple[Floats, float]:
-        """The sums themselves."""
         return self.values[self.index], float(np.mean(1.0 / self.precision))
 
     def bounds(self, beside: Sequence[View], shape: tuple[int, ...], *, known: bool) -> Floats:

@@ -414,7 +414,6 @@ class Adaptive(Method):
 
     @property
     def dimension(self) -> int | None:
-        """The dimension of the public points."""
         return None if isinstance(self.points, PublishedRows) else self.points.dimension
 
     @one_thread()

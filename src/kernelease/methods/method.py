@@ -143,11 +143,9 @@ class UnknownMethod(Method):
     name: str
 
     def measure(self, rows: "PrivateRows", context: Context) -> Measured:
-        """Refused."""
         raise ParameterError(f"The method {self.name[:60]!r} is not part of kernelease: give it anew.")
 
     def fit(self, measured: Measured, seed: PublicSeed, progress: Progress = SILENT) -> Fitted:
-        """Refused."""
         raise ParameterError(f"The method {self.name[:60]!r} is not part of kernelease: give it anew to fit with it.")
 
 

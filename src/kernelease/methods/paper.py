@@ -85,7 +85,6 @@ class Subspace(Method):
 
     @property
     def dimension(self) -> int | None:
-        """The dimension of the public points."""
         return None if isinstance(self.points, PublishedRows) else self.points.dimension
 
     @one_thread()
@@ -209,7 +208,6 @@ class RandomFeatures(Method):
 
     @property
     def dimension(self) -> int:
-        """The dimension of the points that it starts from."""
         return self.start.dimension
 
     @one_thread()
@@ -304,7 +302,6 @@ class SmallDatabase(Method):
 
     @property
     def dimension(self) -> int:
-        """The dimension of the domain's rows."""
         return int(self.domain.shape[1])
 
     def measure(self, rows: PrivateRows, context: Context) -> SelectedDatabase:

@@ -44,19 +44,15 @@ class BlankRows(PrivateRows):
 
     @property
     def width(self) -> int:
-        """Number of columns."""
         return self._width
 
     def public_count(self, neighbours: Neighbours) -> int | None:
-        """What it is said to be, under replace-one."""
         return self._count if neighbours is Neighbours.REPLACE_ONE else None
 
     def array(self) -> Rows:
-        """None of its rows is there."""
         return np.empty((0, self._width))
 
     def first(self, count: int) -> Rows:
-        """The first published rows, at most `count`."""
         return self._published[:count]
 
     def embedding(self, feature_map: FeatureMap, *, threads: int = 1) -> ExactEmbedding:
@@ -66,7 +62,6 @@ class BlankRows(PrivateRows):
         return ExactEmbedding(feature_map, np.zeros(feature_map.width, dtype=object), self._count)
 
     def counts(self) -> ExactCounts:
-        """All 0."""
         if self._sizes is None:
             raise ParameterError("Interactions: counts need declared columns. Give a schema, or another method.")
         return self._blank(self._sizes)

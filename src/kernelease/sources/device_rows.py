@@ -152,7 +152,6 @@ class DeviceRows(PrivateArray):
         return self._copy
 
     def embedding(self, feature_map: FeatureMap, *, threads: int = 1) -> ExactEmbedding:
-        """The sum of the rows' features, on the GPU where it has a program for them."""
         if not sums_on_device(feature_map):
             return super().embedding(feature_map, threads=threads)
         total = np.zeros(feature_map.width, dtype=object)

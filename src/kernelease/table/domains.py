@@ -229,7 +229,6 @@ class TableDomain(Domain):
         return table.filter(pa.array(lawful)).combine_chunks().append_column(self.weight_name, pa.array(scaled))
 
     def draw_table(self, draw: Callable[[int], Integers], count: int, generator: np.random.Generator) -> pa.Table:
-        """Rows that keep the constraints, drawn again until they do."""
         table = lawful_rows(self.declared, draw, count, generator)
         return table.append_column(self.weight_name, pa.array(np.full(count, 1.0 / count)))
 

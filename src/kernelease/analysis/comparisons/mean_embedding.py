@@ -105,7 +105,6 @@ class MapCoordinates(Coordinates):
     feature_map: FeatureMap
 
     def features(self, rows: Rows) -> Floats:
-        """φ of the rows."""
         return self.feature_map.evaluate(rows)
 
 

@@ -126,7 +126,6 @@ class JointLikelihood(Likelihood):
         return np.hstack([part.features(centres, widths) for part in self.parts])
 
     def slopes(self, centres: Floats, widths: Floats) -> Slopes:
-        """Those of all parts, side by side."""
         each = [part.slopes(centres, widths) for part in self.parts]
         return Slopes(
             features=np.hstack([slopes.features for slopes in each]),
@@ -135,7 +134,6 @@ class JointLikelihood(Likelihood):
         )
 
     def residual(self, gaussians: Gaussians) -> Floats:
-        """Those of all parts, side by side."""
         return np.concatenate([part.residual(gaussians) for part in self.parts])
 
     def linearise(self, centres: Floats, widths: Floats, residual: Floats) -> tuple[Floats, Floats]:
@@ -153,7 +151,6 @@ class JointLikelihood(Likelihood):
         return heights, gradients
 
     def heights(self, points: Rows, residual: Floats, width: float) -> Floats:
-        """Likewise."""
         heights = np.zeros(len(points))
         for part, left in self._apart(residual):
             heights += part.heights(points, left, width)
@@ -191,16 +188,13 @@ class SampleLikelihood(Likelihood):
         self.target = self._whiten(inner.target)
 
     def features(self, centres: Floats, widths: Floats) -> Floats:
-        """(K, d), (K,) → (K, n)."""
         return self._whiten(self.inner.features(centres, widths))
 
     def slopes(self, centres: Floats, widths: Floats) -> Slopes:
-        """Likewise."""
         slopes = self.inner.slopes(centres, widths)
         return Slopes(*map(self._whiten, (slopes.features, slopes.by_width, slopes.by_centre)))
 
     def residual(self, gaussians: Gaussians) -> Floats:
-        """Likewise."""
         return self._whiten(self.inner.residual(gaussians))
 
     def witness(self, points: Rows, residual: Floats, width: float) -> tuple[Floats, Floats]:
@@ -208,7 +202,6 @@ class SampleLikelihood(Likelihood):
         return self.inner.witness(points, self._whiten(residual), width)
 
     def heights(self, points: Rows, residual: Floats, width: float) -> Floats:
-        """Likewise."""
         return self.inner.heights(points, self._whiten(residual), width)
 
     def _whiten(self, vectors: Floats) -> Floats:
@@ -250,7 +243,6 @@ class FourierLikelihood(Likelihood):
             object.__setattr__(self, name, value)
 
     def features(self, centres: Floats, widths: Floats) -> Floats:
-        """(K, d), (K,) → (K, J)."""
         features = np.empty_like(centres, shape=(len(centres), len(self.target)))
         for block, cosines, sines in self._waves(centres):
             features[block] = np.concatenate([cosines, sines], axis=1)
@@ -287,7 +279,6 @@ class FourierLikelihood(Likelihood):
         return replace(self, sketch=FourierLikelihood(some, kept, self.sigma))
 
     def witness(self, points: Rows, residual: Floats, width: float) -> tuple[Floats, Floats]:
-        """(m, d), (J,) → (m,), (m, d)."""
         damped = residual * self._damping(np.full_like(residual[:1], width))[0] / self.sigma
         a, b = (damped * self.amplitude).reshape(2, -1)
         heights, gradients = np.empty_like(points[:, 0]), np.empty_like(points)
@@ -345,7 +336,6 @@ class SubspaceLikelihood(Likelihood):
     cells: int = _CELLS  # values of a witness at a time
 
     def features(self, centres: Floats, widths: Floats) -> Floats:
-        """(K, d), (K,) → (K, F)."""
         slices = block_slices(len(centres), _BLOCK)
         blocks = [self.coordinates(_blur(centres[s], widths[s], self.points)[0]) for s in slices]
         return np.concatenate(blocks) if blocks else np.empty((0, len(self.points)))
@@ -404,7 +394,6 @@ class SubspaceLikelihood(Likelihood):
         return Slopes(features=turned[0], by_width=turned[1], by_centre=turned[2:])
 
     def witness(self, points: Rows, residual: Floats, width: float) -> tuple[Floats, Floats]:
-        """(m, d), (F,) → (m,), (m, d)."""
         amounts = self._turned_back(residual)
         heights, gradients = np.empty_like(points[:, 0]), np.empty_like(points)
         for s in block_slices(len(points), max(1, self.cells // len(self.points))):

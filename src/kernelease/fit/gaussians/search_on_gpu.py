@@ -33,32 +33,26 @@ class LikelihoodOnGpu(Likelihood):
             self._there = _copy_there(here)
 
     def features(self, centres: Floats, widths: Floats) -> Floats:
-        """(K, d), (K,) → (K, n)."""
         answer: Floats = self._ask("features", centres, widths)
         return answer
 
     def slopes(self, centres: Floats, widths: Floats) -> Slopes:
-        """Likewise."""
         answer: Slopes = self._ask("slopes", centres, widths)
         return answer
 
     def residual(self, gaussians: Gaussians) -> Floats:
-        """(n,)."""
         answer: Floats = self._ask("residual", gaussians)
         return answer
 
     def linearise(self, centres: Floats, widths: Floats, residual: Floats) -> tuple[Floats, Floats]:
-        """(p, p), (p,)."""
         answer: tuple[Floats, Floats] = self._ask("linearise", centres, widths, residual)
         return answer
 
     def witness(self, points: Rows, residual: Floats, width: float) -> tuple[Floats, Floats]:
-        """(m, d), (n,) → (m,), (m, d)."""
         answer: tuple[Floats, Floats] = self._ask("witness", points, residual, width)
         return answer
 
     def heights(self, points: Rows, residual: Floats, width: float) -> Floats:
-        """(m, d), (n,) → (m,)."""
         answer: Floats = self._ask("heights", points, residual, width)
         return answer
 

@@ -135,7 +135,6 @@ class Listed(Column):
 
     @property
     def arrow_type(self) -> pa.DataType:
-        """string, or int64 where the values are integers."""
         return pa.int64() if self._whole else pa.string()
 
     @property
@@ -352,7 +351,6 @@ class Hierarchy(Required):
         return (str(self.other_label),) * self._has_other + (NULL_LABEL,) * self.nullable
 
     def labels(self) -> tuple[str, ...]:
-        """The values by group, the label of `other`, NULL."""
         return _labels(self.values, self._groups) + self._special_labels
 
     def _decode(self, codes: Codes, generator: np.random.Generator) -> pa.Array:

@@ -145,7 +145,6 @@ class Integer(_Numeric, Stepped):
         return str(tick)
 
     def level_of(self, numbers: Floats) -> Integers:
-        """The legal value that each number counts as, counted from 0: (n,) → (n,). None may be NaN."""
         ticks = np.floor(np.clip(numbers, self.low, self.high)).astype(np.int64)
         if self.values is not None:
             return self.levels.bounds()[0][self._codes(ticks)]
@@ -322,7 +321,6 @@ class Number(_Numeric):
 
     @property
     def points(self) -> int:
-        """1 if `min` and `max` are points beside cells of several values, else 0."""
         return points_in(self._most_cells) if self.spacing is None else self.levels.points
 
     @property

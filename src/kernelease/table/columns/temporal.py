@@ -153,7 +153,6 @@ class Datetime(_Temporal):
 
     @property
     def arrow_type(self) -> pa.DataType:
-        """timestamp[us], in UTC if the bounds have a zone."""
         return pa.timestamp("us", tz="UTC" if _has_zone(self.min) else None)
 
     @property
