@@ -17,7 +17,7 @@ from xml.sax.saxutils import escape
 import numpy as np
 import pyarrow as pa
 
-from kernelease.answers.habits import ROWS_ALONE
+from kernelease.answers.habits import ROWS_ALONE, pandas_for
 from kernelease.answers.reading import Released, reading
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import BundleError, ParameterError, UncertaintyWarning, check_integer, nearest
@@ -189,16 +189,8 @@ def pandas_frame(table: pa.Table, domain: Domain) -> Any:
 
 
 def _plain(table: pa.Table) -> Any:
-    _pandas("to_pandas")
+    pandas_for("to_pandas")
     return table.to_pandas(date_as_object=False, integer_object_nulls=True)
-
-
-def _pandas(what: str) -> Any:
-    try:
-        import pandas  # an optional engine
-    except ImportError:
-        raise ParameterError(f"{what}: needs pandas, which is not installed.") from None
-    return pandas
 
 
 def _as_declared(values: Any, column: Column) -> Any:
@@ -213,7 +205,7 @@ def _as_declared(values: Any, column: Column) -> Any:
 
 def _category(column: Listed) -> Any:
     values = [*column.vocabulary] + ([] if column.other_label is None else [column.other_label])
-    return _pandas("to_pandas").CategoricalDtype(values, ordered=isinstance(column, Ordinal))
+    return pandas_for("to_pandas").CategoricalDtype(values, ordered=isinstance(column, Ordinal))
 
 
 # --------------------

@@ -364,7 +364,7 @@ class Description:
     def to_pandas(self) -> Any:
         """A data frame with value, low and high of each number. Needs pandas."""
         lines = {name: _numbers(about) for name, about in self.columns.items()}
-        return _pandas("describe").DataFrame.from_dict(lines, orient="index")
+        return pandas_for("describe").DataFrame.from_dict(lines, orient="index")
 
     def __str__(self) -> str:
         lines = [["column", "type", *_SHOWN], *([name, *_texts(about)] for name, about in self.columns.items())]
@@ -398,7 +398,8 @@ def _numbers(about: Mapping[str, str | Estimate]) -> dict[str, Any]:
     return found
 
 
-def _pandas(what: str) -> Any:
+def pandas_for(what: str) -> Any:
+    """The module, or a `ParameterError` that says who needs it."""
     try:
         return import_module("pandas")
     except ImportError:

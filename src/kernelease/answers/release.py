@@ -133,8 +133,7 @@ class Release(Frames, ShortForms):
 
     def save(self, path: str | Path, *, key: Ed25519PrivateKey | None = None, overwrite: bool = False) -> Path:
         """Write the release as a bundle: a folder, or one file if the name ends in .zip. Signed if there is a key."""
-        contents = Contents(measurements=self.measurements, rows=self.table, settings=self.settings)
-        return write(contents, path, key=key, overwrite=overwrite)
+        return write(contents_of(self), path, key=key, overwrite=overwrite)
 
     def report(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write the release explorer: one .html file that opens in any browser, without a network."""

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, final
+from typing import Any, final
 
 import numpy as np
 from scipy.special import ndtri
@@ -14,6 +14,7 @@ from kernelease.errors import ParameterError, check_integer
 from kernelease.features.moments import PRODUCT, SQUARE, ClassMoments, unit_vectors
 from kernelease.features.nystrom import Nystrom
 from kernelease.fit.class_law import ClassLaw, clean, law_of, standing_out
+from kernelease.fit.gaussians.ellipsoids import memberships
 from kernelease.fit.gaussians.fitted_laws import Averages, averages_of
 from kernelease.kernels.dot_product import LabelledSphere
 from kernelease.kernels.kernel import Kernel, as_rows
@@ -316,9 +317,7 @@ class Vectors:
 
     def probabilities(self, vectors: Any) -> Floats:
         """How probable each class is for each vector, in the order of the declared classes: (n, d) → (n, C)."""
-        logs = self._law.log_densities(self._units(vectors))
-        masses = np.exp(logs - logs.max(axis=1, keepdims=True))
-        return np.asarray(masses / masses.sum(axis=1, keepdims=True), dtype=np.float64)
+        return memberships(self._law.log_densities(self._units(vectors)))
 
     # What is expected, given a place.
 
@@ -455,7 +454,7 @@ class Vectors:
                 self._known["averages"] = averages_of(self._measured, self._kernel)
         return self._known["averages"]
 
-    def _moments(self, label: object, *, second: bool = True) -> "_Moments":
+    def _moments(self, label: object, *, second: bool = True) -> "_OfClass | _OfLaw":
         if not isinstance(self._kernel, LabelledSphere):
             if label is not None:
                 raise ParameterError("This release has no classes: give labels when it is made.")
@@ -526,23 +525,6 @@ class Vectors:
 
 # --------------------
 # Moments of a class, as they were measured, and of Gaussians: with noise that can be drawn again.
-
-
-class _Moments(Protocol):
-    """A mean and a covariance with errors."""
-
-    @property
-    def mean(self) -> VectorEstimate:
-        """(d,)."""
-
-    def covariance(self) -> VectorEstimate:
-        """(d, d)."""
-
-    def variances(self) -> Floats:
-        """The best guesses of the covariance's eigenvalues, in ascending order: (d,)."""
-
-    def noise(self, count: int, generator: np.random.Generator) -> Floats:
-        """What the covariance may be off by: (count, d, d)."""
 
 
 @final
