@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from kernelease.cli.options import Promise, Relation
+from kernelease.cli.options import Promise, Relation, option
 from kernelease.cli.screen import Html, Screen, check_free, write_new
 
 budget = typer.Typer(no_args_is_help=True, help="The budget ledger of a data set: make one, look at one.")
@@ -20,16 +20,16 @@ def create(
     privacy: Promise,
     dataset: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME", help="The name of the data set, as in the schema; by default the first that is charged."
+        option(
+            "--dataset", "NAME", "The name of the data set, as in the schema; by default the first that is charged."
         ),
     ] = None,
     neighbours: Annotated[
         Relation,
-        typer.Option(metavar="replace-one|add-remove", help="Which two tables must look alike: as in the schema."),
+        option("--neighbours", "replace-one|add-remove", "Which two tables must look alike: as in the schema."),
     ] = Relation.REPLACE_ONE,
     unit: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="The column that identifies a person, if the schema has one.")
+        str | None, option("--unit", "COLUMN", "The column that identifies a person, if the schema has one.")
     ] = None,
     screen: Screen,
 ) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from kernelease.cli.command import FAILED
-from kernelease.cli.options import Data, Query, SchemaFile, Writing, read_declared
+from kernelease.cli.options import Data, Query, SchemaFile, Writing, option, read_declared
 from kernelease.cli.screen import Screen, check_free, write_new
 from kernelease.errors import ParameterError
 
@@ -15,15 +15,11 @@ def check(
     data: Data,
     *,
     schema: SchemaFile,
-    delta: Annotated[
-        float | None, typer.Option("--delta", metavar="DELTA", help="The delta of the release: is it below 1/rows?")
-    ] = None,
+    delta: Annotated[float | None, option("--delta", "DELTA", "The delta of the release: is it below 1/rows?")] = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Fail if any cell changes its meaning, however few there are.")
     ] = False,
-    html: Annotated[
-        Path | None, typer.Option("--html", metavar="PAGE", help="Also write a page for a browser. It is private.")
-    ] = None,
+    html: Annotated[Path | None, option("--html", "PAGE", "Also write a page for a browser. It is private.")] = None,
     query: Query = None,
     screen: Screen,
     writing: Writing,

@@ -14,7 +14,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from kernelease._version import __version__
-from kernelease.cli.options import spread_groups
+from kernelease.cli.options import option, spread_groups
 from kernelease.errors import BudgetError, KerneleaseError, ParameterError, SchemaError, nearest
 from kernelease.machine import require_memory
 from kernelease.strangers import parse_toml, read_text, web_refusal
@@ -290,11 +290,11 @@ def main(
     context: typer.Context,
     config: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="A TOML file with a table per command, which fills in its options."),
+        option("--config", "FILE", "A TOML file with a table per command, which fills in its options."),
     ] = None,
     modules: Annotated[
         list[str] | None,
-        typer.Option("--import", metavar="MODULE", help="Import a module of your own: bundles may hold its kinds."),
+        option("--import", "MODULE", "Import a module of your own: bundles may hold its kinds."),
     ] = None,
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")

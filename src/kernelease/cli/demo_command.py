@@ -3,9 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from kernelease.cli.options import Seed
+from kernelease.cli.options import Seed, option
 from kernelease.cli.screen import Screen
 
 _DEFAULT = Path("demo-release")
@@ -13,16 +11,14 @@ _DEFAULT = Path("demo-release")
 
 def demo(
     *,
-    out: Annotated[
-        Path, typer.Option(metavar="PATH", help="The bundle to write. An older demo-release is replaced.")
-    ] = _DEFAULT,
-    rows: Annotated[int, typer.Option(metavar="N", min=100, help="Rows of the generated private table.")] = 20_000,
-    epsilon: Annotated[float, typer.Option(metavar="EPS", help="Privacy parameter epsilon.")] = 1.0,
-    delta: Annotated[float, typer.Option(metavar="DELTA", help="Privacy parameter delta.")] = 1e-6,
+    out: Annotated[Path, option("--out", "PATH", "The bundle to write. An older demo-release is replaced.")] = _DEFAULT,
+    rows: Annotated[int, option("--rows", "N", "Rows of the generated private table.", min=100)] = 20_000,
+    epsilon: Annotated[float, option("--epsilon", "EPS", "Privacy parameter epsilon.")] = 1.0,
+    delta: Annotated[float, option("--delta", "DELTA", "Privacy parameter delta.")] = 1e-6,
     seed: Seed = 0,
     example: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Also write the generated table and its schema: people.csv, people.toml."),
+        option("--example", "FOLDER", "Also write the generated table and its schema: people.csv, people.toml."),
     ] = None,
     screen: Screen,
 ) -> None:

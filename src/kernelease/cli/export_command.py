@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kernelease.cli.options import Bundle, Overwrite, Seed
+from kernelease.cli.options import Bundle, Overwrite, Seed, option
 from kernelease.cli.screen import Screen, facts
 from kernelease.errors import ParameterError
 
@@ -20,16 +20,16 @@ def export(
     *,
     out: Annotated[
         Path,
-        typer.Option(
+        option(
             "--out",
-            metavar="FILE",
-            help="A .csv, .parquet, .feather, .arrow or .xlsx file; of several tables, a folder for their .csv files, "
+            "FILE",
+            "A .csv, .parquet, .feather, .arrow or .xlsx file; of several tables, a folder for their .csv files, "
             "or a new .sqlite or .duckdb file.",
         ),
     ],
     rows: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, help="Rows of equal weight to write; by default as many as the bundle has."),
+        option("--rows", "N", "Rows of equal weight to write; by default as many as the bundle has.", min=1),
     ] = None,
     weights: Annotated[
         bool, typer.Option("--weights", help="The bundle's own rows, with their weights as the last column.")

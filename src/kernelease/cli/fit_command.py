@@ -2,9 +2,7 @@
 
 from typing import Annotated
 
-import typer
-
-from kernelease.cli.options import Bundle, Out, Overwrite, Rows, SigningKey
+from kernelease.cli.options import Bundle, Out, Overwrite, Rows, SigningKey, option
 from kernelease.cli.screen import Screen
 
 
@@ -14,22 +12,23 @@ def fit(
     out: Out,
     rows: Rows = None,
     components: Annotated[
-        int | None, typer.Option(metavar="M", min=1, help="Components of the mixture; by default by what was measured.")
+        int | None, option("--components", "M", "Components of the mixture; by default by what was measured.", min=1)
     ] = None,
     steps: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Gradient steps; by default by what was measured.")
+        int | None, option("--steps", "N", "Gradient steps; by default by what was measured.", min=1)
     ] = None,
     goal: Annotated[
         float | None,
-        typer.Option(
-            metavar="X",
+        option(
+            "--goal",
+            "X",
+            "Where to stop: mean squared misfit over the noise's variance; by default by what was measured.",
             min=0.01,
-            help="Where to stop: mean squared misfit over the noise's variance; by default by what was measured.",
         ),
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option(metavar="N", min=0, help="Seed of public randomness; by default the one of the measurements."),
+        option("--seed", "N", "Seed of public randomness; by default the one of the measurements.", min=0),
     ] = None,
     key: SigningKey = None,
     overwrite: Overwrite = False,

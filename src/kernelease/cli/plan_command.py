@@ -6,21 +6,19 @@ from typing import Annotated
 
 import typer
 
-from kernelease.cli.options import Analyses, Promise, SchemaFile
+from kernelease.cli.options import Analyses, Promise, SchemaFile, option
 from kernelease.cli.screen import Html, Screen, check_free, write_new
 
 
 def plan(
     *,
     schema: SchemaFile,
-    rows: Annotated[
-        int, typer.Option(metavar="N", min=1, help="How many rows (or persons) the table has, or may have.")
-    ],
+    rows: Annotated[int, option("--rows", "N", "How many rows (or persons) the table has, or may have.", min=1)],
     privacy: Promise,
     analysis: Analyses = None,
     simulate: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", exists=True, help="Rehearse on this PUBLIC table, and print the errors."),
+        option("--simulate", "FILE", "Rehearse on this PUBLIC table, and print the errors.", exists=True),
     ] = None,
     all_pairs: Annotated[bool, typer.Option("--all-pairs", help="List every pair, not only the noisiest.")] = False,
     html: Html = None,

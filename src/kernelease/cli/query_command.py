@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from kernelease.cli.options import Bundle, Whence, Whose
+from kernelease.cli.options import Bundle, Whence, Whose, option
 from kernelease.cli.screen import Screen
 
 
@@ -26,19 +26,19 @@ def query(
     ] = None,
     *,
     where: Annotated[
-        str | None, typer.Option(metavar="CONDITION", help="Only rows like these: \"age > 30 and sex == 'Female'\".")
+        str | None, option("--where", "CONDITION", "Only rows like these: \"age > 30 and sex == 'Female'\".")
     ] = None,
     by: Annotated[
         str | None,
-        typer.Option(metavar="COLUMNS", help="One answer for each value of this column, or of several: sex,region."),
+        option("--by", "COLUMNS", "One answer for each value of this column, or of several: sex,region."),
     ] = None,
     minus: Annotated[
         str | None,
-        typer.Option(metavar="GROUP", help="With --by: every other group less this one, with their joint noise."),
+        option("--minus", "GROUP", "With --by: every other group less this one, with their joint noise."),
     ] = None,
     over: Annotated[
         str | None,
-        typer.Option(metavar="GROUP", help="With --by: every other group over this one, with their joint noise."),
+        option("--over", "GROUP", "With --by: every other group over this one, with their joint noise."),
     ] = None,
     of: Annotated[
         Whose, typer.Option(help="Whose value: of the private table, or of the population it was drawn from.")
@@ -49,7 +49,7 @@ def query(
             help="From the noisy numbers alone, or from the rows of the model: often nearer, and may be biased."
         ),
     ] = Whence.UNBIASED,
-    level: Annotated[float, typer.Option(metavar="LEVEL", help="How often the interval is to hold the truth.")] = 0.95,
+    level: Annotated[float, option("--level", "LEVEL", "How often the interval is to hold the truth.")] = 0.95,
     parts: Annotated[
         bool, typer.Option("--parts", help="Also show what each error is made of: noise, sampling, bias.")
     ] = False,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kernelease.cli.options import Data, Rows, TypedOrder, Writing, read_declared
+from kernelease.cli.options import Data, Rows, TypedOrder, Writing, option, read_declared
 from kernelease.cli.screen import Screen
 from kernelease.errors import ParameterError
 
@@ -29,20 +29,17 @@ def release(
     order: TypedOrder,
     method: Annotated[
         MethodName,
-        typer.Option(
-            metavar="auto|interactions|subspace",
-            help="auto is subspace where public rows are given, else interactions.",
+        option(
+            "--method", "auto|interactions|subspace", "auto is subspace where public rows are given, else interactions."
         ),
     ] = MethodName.AUTO,
     public: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", exists=True, help="Public rows like the private ones. All of DATA stays protected."
-        ),
+        option("--public", "FILE", "Public rows like the private ones. All of DATA stays protected.", exists=True),
     ] = None,
     published_rows: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", exists=True, help="Rows of DATA that are out already. They have no guarantee."),
+        option("--published-rows", "FILE", "Rows of DATA that are out already. They have no guarantee.", exists=True),
     ] = None,
     rows: Rows = None,
     fast: Annotated[

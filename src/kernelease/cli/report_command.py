@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from kernelease.cli.command import FAILED
-from kernelease.cli.options import Bundle, Overwrite, Query
+from kernelease.cli.options import Bundle, Overwrite, Query, option
 from kernelease.cli.screen import Screen, facts
 
 
@@ -16,14 +16,12 @@ def report(
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The page to write, an .html file.")],
     private: Annotated[
         str | None,
-        typer.Option(
-            metavar="DATA", help="For the owner alone: compare with the private table. The page is then private."
-        ),
+        option("--private", "DATA", "For the owner alone: compare with the private table. The page is then private."),
     ] = None,
     query: Query = None,
     compare: Annotated[
         Path | None,
-        typer.Option(metavar="BUNDLE", help="Another release of the same columns, to show side by side with this one."),
+        option("--compare", "BUNDLE", "Another release of the same columns, to show side by side with this one."),
     ] = None,
     overwrite: Overwrite = False,
     screen: Screen,

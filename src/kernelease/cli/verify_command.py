@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kernelease.cli.command import FAILED
-from kernelease.cli.options import Bundle
+from kernelease.cli.options import Bundle, option
 from kernelease.cli.screen import Screen, facts
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ def verify(
     bundle: Bundle,
     *,
     key: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The publisher's public key: the bundle must be signed by it.")
+        Path | None, option("--key", "FILE", "The publisher's public key: the bundle must be signed by it.")
     ] = None,
     refit: Annotated[
         bool,
@@ -25,7 +25,7 @@ def verify(
     ] = False,
     ledger: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="The owner's ledger: it must have the entry, and say the same of it."),
+        option("--ledger", "FILE", "The owner's ledger: it must have the entry, and say the same of it."),
     ] = None,
     screen: Screen,
 ) -> None:
