@@ -71,8 +71,6 @@ def test_hours_of_a_clock_of_twelve() -> None:
 def test_no_day_that_there_is_not() -> None:
     assert DateFormat("%d/%m/%Y").iso("31/02/2024") is None
     assert DateFormat("%d.%m.%y").iso("1.2.68") == "2068-02-01"
-    assert DateFormat("%d/%m/%Y").day_first
-    assert not DateFormat("%b %d, %Y").day_first
 
 
 def test_bytes_are_texts_too() -> None:

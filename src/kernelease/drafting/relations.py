@@ -607,9 +607,8 @@ def _all_behind(name: str, behind: Mapping[str, frozenset[str]]) -> frozenset[st
     return own.union(*(_all_behind(one, behind) for one in own))
 
 
-_MOST_NAMED = (
-    16  # convention: values in a rule that somebody can read and confirm; names of rows that go together are more
-)
+# convention: values in a rule that somebody can read and confirm; names of rows that go together are more
+_MOST_NAMED = 16
 
 
 def _null_where(rows: _Rows, name: str, null: NDArray[np.bool_]) -> Iterator[tuple[int, str]]:

@@ -328,9 +328,8 @@ class _Forest:
             lines.append("confirmed = false  # write true when every marked line below is public, or was changed")
         linked = [(table, one.parent) for table in self.order for one in self._links_of(table)[:1]]
         rules = [f"{a}.{dated[a]} >= {b}.{dated[b]}" for a, b in linked if dated[a] and dated[b]]
-        lines += (
-            [f"# rules = {toml_value(rules)}  # those that always hold: released rows then keep them"] if rules else []
-        )
+        if rules:
+            lines.append(f"# rules = {toml_value(rules)}  # those that always hold: released rows then keep them")
         return "\n".join(lines) + "\n"
 
     def _links_of(self, table: str) -> list[Link]:

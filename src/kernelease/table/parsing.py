@@ -457,11 +457,6 @@ class DateFormat:
             )
 
     @property
-    def day_first(self) -> bool:
-        """Whether the day stands before the month."""
-        return self.text.index("%d") < max(self.text.find("%m"), self.text.find("%b"))
-
-    @property
     def shape(self) -> str:
         """What two formats share that could read one cell differently."""
         return re.sub("%[dm]", "#", self.text)

@@ -3,6 +3,7 @@
 import math
 from abc import abstractmethod
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, TypeAlias, final
@@ -116,8 +117,11 @@ class Listed(Column):
     @property
     def every_value(self) -> pa.Array:
         """All that may be released: values, the label of `other`, NULL."""
-        values: list[Value | None] = [*self.vocabulary]
-        return pa.array(values + [self.other_label] * self._has_other + [None] * self.nullable, self.arrow_type)
+        return self._released_values(self.vocabulary)
+
+    def _released_values(self, values: Iterable[Value]) -> pa.Array:
+        special: list[Value | None] = [self.other_label] * self._has_other + [None] * self.nullable
+        return pa.array([*values, *special], self.arrow_type)
 
     @property
     def missing(self) -> int:
@@ -142,8 +146,11 @@ class Listed(Column):
         return type(self.vocabulary[0]) is int
 
     def labels(self) -> tuple[str, ...]:
-        other = (str(self.other_label),) * self._has_other
-        return tuple(str(value) for value in self.vocabulary) + other + (NULL_LABEL,) * self.nullable
+        return tuple(map(str, self.vocabulary)) + self._special_labels
+
+    @property
+    def _special_labels(self) -> tuple[str, ...]:
+        return (str(self.other_label),) * self._has_other + (NULL_LABEL,) * self.nullable
 
     def _encode(self, array: pa.Array) -> Codes:
         kind = array.type
@@ -346,17 +353,12 @@ class Hierarchy(Required):
         """The groups, the label of `other`, NULL."""
         return tuple(dict.fromkeys(self._groups)) + self._special_labels
 
-    @property
-    def _special_labels(self) -> tuple[str, ...]:
-        return (str(self.other_label),) * self._has_other + (NULL_LABEL,) * self.nullable
-
     def labels(self) -> tuple[str, ...]:
         return _labels(self.values, self._groups) + self._special_labels
 
     def _decode(self, codes: Codes, generator: np.random.Generator) -> pa.Array:
-        values: list[Any] = [self.values[place] for place in _order(self._groups)[1].tolist()]
-        special: list[Any] = [self.other_label] * self._has_other + [None] * self.nullable
-        return pa.array(values + special, self.arrow_type).take(pa.array(codes))
+        values = (self.values[place] for place in _order(self._groups)[1].tolist())
+        return self._released_values(values).take(pa.array(codes))
 
 
 @lru_cache(maxsize=16)
