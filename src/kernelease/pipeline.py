@@ -19,7 +19,7 @@ from kernelease.answers.promises import promised_widths
 from kernelease.answers.release import Release, contents_of
 from kernelease.arguments import Order, PrivacyLike, SchemaLike, declared_of, ledger_of, privacy_of
 from kernelease.arrays import Floats, Integers, Rows, finite_numbers
-from kernelease.bundle.saving import Bought, Watched
+from kernelease.bundle.saving import Bought, Watched, check_savable
 from kernelease.certificate import Certificate, Measurements
 from kernelease.errors import ParameterError, check_integer, in_words, nearest
 from kernelease.exact.rows import PrivateRows
@@ -294,7 +294,7 @@ def _request(
         threads=cores(),
     )
     method.check(domain)
-    Bought.check(domain, method)
+    check_savable(domain, method)
     return _Request(rows=rows, method=method, context=context, books=books)
 
 

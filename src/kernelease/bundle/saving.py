@@ -345,11 +345,6 @@ class Bought:
         """Whether whatever ends the process now finds the measurements in `out`."""
         return self._out is not None and self._measurements is not None
 
-    @staticmethod
-    def check(domain: Domain, method: Method) -> None:
-        """Raise `BundleError` for a kind of one's own that no bundle can hold, whether there is an `out` or not."""
-        check_savable(domain, method)
-
     def make_room(self, numbers: int) -> None:
         """Raise unless so many noisy numbers can be held in memory, and written to `out` if there is one."""
         require_memory(_LEAST_MEMORY + _MEMORY_A_NUMBER * numbers, "add noise and save the measurements")

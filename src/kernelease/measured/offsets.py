@@ -88,17 +88,12 @@ def of_atoms(blocks: Sequence[Block], levels: Levels) -> list[Block]:
 
 
 def _in_groups(one: NoisyBlock, levels: Levels) -> NoisyBlock:
-    if all(levels[column] is None for column in one.block.columns):
+    own = [levels[column] for column in one.block.columns]
+    if all(groups is None for groups in own):
         return one
-    groups = tuple(
-        cells if own is None else within(own, cells)
-        for cells, own in zip(one.block.groups, _of(one.block.columns, levels), strict=True)
-    )
+    parts = zip(one.block.groups, own, strict=True)
+    groups = tuple(cells if level is None else within(level, cells) for cells, level in parts)
     return dataclasses.replace(one, block=dataclasses.replace(one.block, groups=groups))
-
-
-def _of(columns: Sequence[int], levels: Levels) -> list[Integers | None]:
-    return [levels[column] for column in columns]
 
 
 # --------------------
@@ -153,14 +148,8 @@ class Ends:
     @classmethod
     def of(cls, column: Celled) -> "Ends":
         """Those of a declared column."""
-        lowest, highest = column.bounds()
-        finer = None if (found := column.finer) is None else found.bounds()
-        return cls(
-            size=column.size,
-            lowest=lowest.astype(np.float64),
-            highest=highest.astype(np.float64),
-            finer=None if finer is None else (finer[0].astype(np.float64), finer[1].astype(np.float64)),
-        )
+        (lowest, highest), finer = column.ends(), column.finer
+        return cls(size=column.size, lowest=lowest, highest=highest, finer=None if finer is None else finer.ends())
 
 
 def offsets(
