@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from kernelease.sources import CsvFormat, open_source
-from kernelease.sources.csv_file import Block, CellParser, RecordReader, decode_stream
+from kernelease.sources.csv_file import Block, CellParser, RecordReader, decode_stream, line_ends
 from kernelease.table import Records
 from kernelease.table.parsing import read_numbers
 from tests.sources import csv_oracle
@@ -172,7 +172,8 @@ NUMERALS = st.one_of(
 def test_cells_that_come_as_expected_say_what_their_text_says(numerals: list[str], quoting: Any) -> None:
     written = io.StringIO()
     csv.writer(written, quoting=quoting, lineterminator="\n").writerows([cell, cell] for cell in numerals)
-    block = Block.of_lines(written.getvalue().encode())
+    text = written.getvalue().encode()
+    block = Block(text, line_ends(text))
     expected = ((0, pa.float64()), (1, pa.dictionary(pa.int32(), pa.string())))
     as_text = CellParser(width=2, separator=",", nulls=frozenset([b"NA"]))
     typed = CellParser(width=2, separator=",", nulls=frozenset([b"NA"]), expected=expected)

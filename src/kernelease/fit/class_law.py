@@ -30,7 +30,7 @@ class ClassLaw:
 
     P is the covariance of all classes, (d, d); D_a, (C, p, p), is how class a differs from it along the directions V,
     (p, d), or in all columns. c_a makes a row's mean squared norm 1, as it is. `mean_errors` (C,) are the standard
-    deviations of the noise in each number of a mean, `share_error` of a share.
+    deviations of the noise in each number of a mean.
     """
 
     shares: Floats
@@ -39,7 +39,6 @@ class ClassLaw:
     differences: Floats
     directions: Floats | None
     mean_errors: Floats
-    share_error: float
 
     @property
     def dimension(self) -> int:
@@ -127,7 +126,6 @@ def law_of(stages: tuple[NoisyEmbedding, ...], more: tuple[Floats, ...] | None =
         differences=differences,
         directions=directions,
         mean_errors=mean_errors,
-        share_error=share_error,
     )
 
 

@@ -349,9 +349,7 @@ def association(marginal: MeasuredMarginal) -> Association | None:
     return association_of(counted, shares, float(marginal.counts.sum()), variance)
 
 
-def association_of(
-    counts: Floats, shares: Floats, rows: float, variance: float, level: float = CONFIDENCE
-) -> Association | None:
+def association_of(counts: Floats, shares: Floats, rows: float, variance: float) -> Association | None:
     """The association in noisy counts (a, b) with independent noise, given shares (a, b) near the truth."""
     merged = [_visible(shares, axis, rows, variance) for axis in (0, 1)]
     sizes = [int(cells.max()) + 1 for cells in merged]
@@ -369,7 +367,7 @@ def association_of(
     second_moment = noise**2 * math.prod(float((part**2).sum()) for part in spread)
     scale = second_moment / mean
     most = min(sizes) - 1
-    low, high = (scale * end for end in _noncentrality(squares / scale, mean / scale, level))
+    low, high = (scale * end for end in _noncentrality(squares / scale, mean / scale, CONFIDENCE))
     value = math.sqrt(min(1.0, max(0.0, squares - mean) / most))
     return Association(value=value, interval=(math.sqrt(min(1.0, low / most)), math.sqrt(min(1.0, high / most))))
 

@@ -40,15 +40,6 @@ class Block:
     text: bytes
     ends: Integers
 
-    @classmethod
-    def of_lines(cls, text: bytes) -> "Block":
-        r"""Every line a record.
-
-        >>> Block.of_lines(b"a,b\n\nc\n").ends.tolist()
-        [4, 5, 7]
-        """
-        return cls(text, line_ends(text))
-
     @property
     def last(self) -> bytes:
         return self.text[int(self.ends[-2]) if len(self.ends) > 1 else 0 :]
@@ -379,7 +370,8 @@ def _field_pattern(separator: str, quote: str) -> re.Pattern[bytes]:
 def looks_regular(block: Block, width: int, separator: str, quote: str = '"') -> Flags:
     r"""Which records look as if they had `width` fields: a guess that decides about speed, and about nothing else.
 
-    >>> looks_regular(Block.of_lines(b'1,2\n1,2,3\n1,"2,3"\r\n1,"2\n'), 2, ",").tolist()
+    >>> text = b'1,2\n1,2,3\n1,"2,3"\r\n1,"2\n'
+    >>> looks_regular(Block(text, line_ends(text)), 2, ",").tolist()
     [True, False, True, False]
     """
     text = np.frombuffer(block.text, dtype=np.uint8)
