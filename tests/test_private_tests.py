@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 import kernelease as ke
+from kernelease.privacy import mechanisms
 from kernelease.privacy.sensitivity import Neighbours
 
 SCHEMA = ke.Schema.parse("""
@@ -199,6 +200,16 @@ def test_nothing_is_charged_for_what_is_refused():
     assert ledger.entries == []
     with pytest.raises(ke.errors.BudgetError):
         independence(people(1), ledger=ledger, privacy=(3.0, 0.0))
+    assert ledger.entries == []
+
+
+def test_more_noise_than_there_can_be_is_refused_before_the_charge(monkeypatch):
+    """By ε and the number of rows, which are public: of 400,000 rows and ε = 1, a slope was refused after it."""
+    monkeypatch.setattr(mechanisms, "LARGEST_LAPLACE_SCALE", 1.0)
+    ledger = ke.MemoryLedger(ke.Privacy(epsilon=2.0, delta=0.0), dataset="people")
+    for test in (lambda: independence(people(1), ledger=ledger), lambda: two_sample(*[people(1)] * 2, ledger=ledger)):
+        with pytest.raises(ke.errors.CapacityError, match="a larger epsilon"):
+            test()
     assert ledger.entries == []
 
 

@@ -20,7 +20,7 @@ from kernelease.bundle.saving import Bought, Watched
 from kernelease.errors import CapacityError, ParameterError
 from kernelease.privacy.accounting import Measurement, Privacy
 from kernelease.privacy.ledger import Ledger
-from kernelease.privacy.mechanisms import PrivacyFilter, exceed
+from kernelease.privacy.mechanisms import PrivacyFilter, exceed, laplace_scale
 from kernelease.privacy.noise import NoiseSource, SystemNoise
 from kernelease.privacy.sensitivity import (
     Neighbours,
@@ -250,20 +250,23 @@ class SwappedCovariance(PairStatistic):
 @final
 @dataclass(frozen=True, slots=True)
 class ScoreCovariance(PairStatistic):
-    """n²·|covariance| of the integer scores of two columns: whether the slope of one over the other is 0."""
+    """⌊n·|covariance|⌋ of the integer scores of two columns: whether the slope of one over the other is 0.
+
+    n² of it would ask for more noise than 64 bits hold, from some 300,000 rows on.
+    """
 
     scores: tuple[Integers, Integers]
 
     def of(self, first: Integers, second: Integers) -> int:
         x, y = self.scores[0][first], self.scores[1][second]
-        return abs(len(first) * int(x @ y) - int(x.sum()) * int(y.sum()))
+        return abs(len(first) * int(x @ y) - int(x.sum()) * int(y.sum())) // len(first)
 
     def sensitivity(self, rows: int) -> Sensitivity:
         one, other = (int(np.ptp(part)) ** 2 for part in self.scores)
-        return covariance_sensitivity((one, other), rows, power=None)
+        return covariance_sensitivity((one, other), rows, power=None, over=rows)
 
     def unit(self, rows: int) -> float:
-        return 1.0 / (rows * SCORES) ** 2
+        return 1.0 / (rows * SCORES**2)
 
 
 @final
@@ -370,6 +373,10 @@ class PermutedStatistics(Private):
             found.append(sum(weight * part.of(rows[:, 0], second) for (weight, _), part in every))
         unit = parts[0].unit(count) / weighed[0][0]
         return cls(found, weighted_sensitivity(weighed), unit=unit)
+
+    def check_noise(self, privacy: Privacy) -> None:
+        """Refuse before the charge what `exceed` would refuse after it: more noise than 64 bits hold."""
+        laplace_scale(self._sensitivity, privacy.epsilon)
 
     def exceed(self, level: float, *, budget: PrivacyFilter, noise: NoiseSource, label: str) -> Measurement:
         """How far the noisy statistic lies above its critical value, in integers: above 0 the test rejects.
@@ -594,6 +601,7 @@ class _Request:
 
     def answer(self, statistics: PermutedStatistics, hypothesis: str, protected: str) -> PrivateTest:
         """Charge the ledger, then add noise."""
+        statistics.check_noise(self.privacy)
         books, bought = Watched(self.ledger, self.noise, given=self.given), Bought()
         with books.told_if_spent(bought):
             budget = PrivacyFilter.open(

@@ -13,6 +13,7 @@ from kernelease import private_tests as permuted
 from kernelease.errors import CapacityError
 from kernelease.ledgers import MemoryLedger
 from kernelease.privacy import Privacy, PrivacyFilter
+from kernelease.privacy.mechanisms import laplace_scale
 from kernelease.privacy.sensitivity import ROWS, covariance_sensitivity, swap_sensitivity
 from kernelease.private_tests import (
     KernelCovariance,
@@ -138,7 +139,7 @@ def test_ranks_means_and_slopes_are_those_of_all_pairs(seed, n, m):
     agreement = sum(np.sign(a[0] - b[0]) * np.sign(a[1] - b[1]) for a, b in pairs)
     assert covariances(first, PAIRS["rank"])._observed == abs(agreement)
     covariance = n * n * np.cov(first[:, 0], first[:, 2], bias=True)[0, 1]
-    assert covariances(first, PAIRS["slope"])._observed == pytest.approx(abs(covariance), abs=1e-6)
+    assert covariances(first, PAIRS["slope"])._observed == math.floor(abs(covariance) / n + 1e-9)
 
 
 def test_ranks_are_those_of_known_tests():
@@ -186,7 +187,7 @@ TINY = {  # how far two atoms of both columns are apart, and a row as it is move
     "kernel": (KernelCovariance((IDENTITY, IDENTITY)), 2.0 * STEPS**2, math.sqrt(1.5)),
     "smooth kernel": (KernelCovariance((PLANE, PLANE)), float(PLANE.squared_diameter), 1.125**0.25),
     "rank": (RankAgreement((3, 3)), 2.0, 1.0),
-    "slope": (ScoreCovariance((np.arange(3), np.arange(3))), 4.0, 1.0),
+    "slope": (ScoreCovariance((100 * np.arange(3), 100 * np.arange(3))), 40_000.0 / 3, 1.0),  # over 3 rows
 }
 
 
@@ -334,3 +335,5 @@ def test_the_largest_sums_fit():
     assert largest <= STEPS
     assert (2 * permuted.MOST_ROWS) ** 2 * STEPS**2 < 2**63
     assert permuted.MOST_ROWS * permuted.SCORES**2 < 2**53
+    widest = ScoreCovariance((np.array([0, permuted.SCORES]),) * 2)
+    assert laplace_scale(widest.sensitivity(permuted.MOST_ROWS), 1e-4) < 2**46

@@ -194,6 +194,13 @@ def grid_bits(sigma: float) -> int:
     return max(0, math.frexp(SMALLEST_SCALE)[1] - math.frexp(sigma)[1])
 
 
+def laplace_scale(sensitivity: Sensitivity, epsilon: float) -> float:
+    """The scale of discrete Laplace noise that is worth ε; refused where 64-bit integers could saturate."""
+    scale = max(LEAST_LAPLACE_SCALE, ROUND_UP * sensitivity.l1 / epsilon)
+    check_scale(scale, LARGEST_LAPLACE_SCALE)
+    return scale
+
+
 def _laplace(
     exact: BigIntegers, sensitivity: Sensitivity, budget: PrivacyFilter, share: float, noise: NoiseSource, label: str
 ) -> Measurement:
@@ -201,9 +208,7 @@ def _laplace(
 
     Where ε asks for less noise than can be told from none, there is a little more.
     """
-    epsilon = share * budget.privacy.epsilon
-    scale = max(LEAST_LAPLACE_SCALE, ROUND_UP * sensitivity.l1 / epsilon)
-    check_scale(scale, LARGEST_LAPLACE_SCALE)
+    scale = laplace_scale(sensitivity, share * budget.privacy.epsilon)
     crossing = Step(law=Law.LAPLACE, coordinates=len(exact), sensitivity=sensitivity.l1, scale=scale)
     budget.spend(crossing.loss, label=label)
     noisy = _shift(exact, 0) + noise.laplace(scale, len(exact)).astype(object)
@@ -255,8 +260,7 @@ def exceed(
     if not 1 <= rank <= len(others):
         raise ParameterError(f"exceed: rank must be from 1 to {len(others)}, got {rank!r}.")
     _check_relation(sensitivity, budget)
-    scale = max(LEAST_LAPLACE_SCALE, ROUND_UP * sensitivity.l1 / budget.privacy.epsilon)
-    check_scale(scale, LARGEST_LAPLACE_SCALE)
+    scale = laplace_scale(sensitivity, budget.privacy.epsilon)
     crossing = Step(law=Law.LAPLACE, coordinates=1, sensitivity=sensitivity.l1, scale=scale)
     budget.spend(crossing.loss, label=label)
     drawn = noise.laplace(scale, 1 + len(others)).tolist()

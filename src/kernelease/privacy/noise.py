@@ -51,7 +51,7 @@ def check_scale(scale: float, largest: float = LARGEST_GAUSSIAN_SCALE) -> None:
     if scale > largest:
         raise CapacityError(
             f"Noise: scale must be at most 2^{math.log2(largest):.0f} grid steps, got {scale:.3g}: "
-            "take a coarser feature grid."
+            "take a larger epsilon, fewer rows or a coarser feature grid."
         )
 
 

@@ -214,13 +214,15 @@ def mean_distance_sensitivity(squared_diameter: int, sizes: tuple[int, int]) -> 
     return Sensitivity(l2=moved, l1=moved, neighbours=Neighbours.REPLACE_ONE)
 
 
-def covariance_sensitivity(squared_diameters: tuple[int, int], rows: int, *, power: int | None = 2) -> Sensitivity:
+def covariance_sensitivity(
+    squared_diameters: tuple[int, int], rows: int, *, power: int | None = 2, over: int = 1
+) -> Sensitivity:
     """Sensitivity of the difference of two ⌊‖n·Σ φ(x)ψ(y)ᵀ − Σ φ(x)·Σ ψ(y)ᵀ‖⌋ of n rows, with the y reordered in one.
 
     A row (x, y) as it is moves it by `_product_move` times (n − 1)·d_φ·d_ψ; its x and its y in two places by twice
-    (n − 1)·d_φ·d_ψ. Each floor adds 1 (docs/proofs/permutation-tests.md).
+    (n − 1)·d_φ·d_ψ. Both norms may be divided by `over`. Each floor adds 1 (docs/proofs/permutation-tests.md).
     """
-    return _of_two_products(squared_diameters, (_product_move(power) + 2.0) * (rows - 1))
+    return _of_two_products(squared_diameters, (_product_move(power) + 2.0) * (rows - 1) / over)
 
 
 def swap_sensitivity(squared_diameters: tuple[int, int], *, power: int) -> Sensitivity:
