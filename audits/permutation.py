@@ -102,7 +102,7 @@ def pairs(rows: int, part: PairStatistic, last: int) -> World:
 
 
 def statistic(make: Callable[[np.random.Generator], PermutedStatistics]) -> World:
-    """The test with the same orders each time: they are public."""
+    """The test with the same orders each time: rows keep their places here."""
     made = make(np.random.default_rng(0))
 
     def run(noise: NoiseSource) -> int:

@@ -509,7 +509,7 @@ def private_two_sample_test(
     Each row of either is protected, and the sizes of both are public (replace-one). `statistic` is "kernel", which sees
     every difference (MMD); of one column "rank" (Wilcoxon) or "mean"; "auto" adds up kernel and ranks where there is an
     order. It and `level` have to be chosen before: they decide what is published. `draws` is the number of random
-    orders. Give a `seed` only where these have to be the same again.
+    orders; a `seed` for these goes with noise from a seed, for experiments.
     """
     declared, chosen = _columns_of(schema, columns), _choice(statistic)
     request = _Request.of(declared, privacy, level=level, draws=draws, seed=seed, ledger=ledger, noise=noise)
@@ -583,6 +583,12 @@ class _Request:
                 f"draws must be from {1.0 / level - 1.0:.0f} to {MOST_DRAWS:,}, so that a test at level {level:g} can "
                 f"reject, got {draws!r}."
             )
+        drawn = SystemNoise() if noise is None else noise
+        if seed is not None and drawn.private:
+            raise ParameterError(
+                "seed: random orders that are known protect a row only where rows keep their places, and a database "
+                "or a sort keeps none. Leave it out, or give noise from a seed, too, for an experiment."
+            )
         promised = _pure(privacy)
         subject = Subject(dataset=schema.name, unit=schema.unit)
         return cls(
@@ -592,11 +598,11 @@ class _Request:
             given=ledger is not None,
             level=level,
             seed=PublicSeed(secrets.randbits(63) if seed is None else seed),
-            noise=SystemNoise() if noise is None else noise,
+            noise=drawn,
         )
 
     def generator(self) -> Any:
-        """Of the orders of rows: they are no secret, but a level is exact only where they are drawn afresh."""
+        """Of the orders of rows: drawn afresh and never told, so that it says nothing in which order rows came."""
         return self.seed.generator("orders of rows")
 
     def answer(self, statistics: PermutedStatistics, hypothesis: str, protected: str) -> PrivateTest:
