@@ -13,8 +13,11 @@ import pytest
 from kernelease.errors import ParameterError, PrivacyError, SourceError
 from kernelease.noises import SeededNoise
 from kernelease.pipeline import measure
+from kernelease.seeds import PublicSeed
 from kernelease.sources import Source, open_source
-from kernelease.sources.private_rows import by_cells, private_vectors
+from kernelease.sources.private_rows import by_cells, private_table, private_vectors
+from kernelease.table import Schema
+from kernelease.table.parsing import identities
 
 
 def column(data: Any, **how: Any) -> list[Any]:
@@ -29,7 +32,7 @@ HOSTILE = [
 ]
 AS_TEXT = [
     *("text", "?", "", "7", None, "-1.5", None, "inf", None, "true", "3", "0.5"),
-    *("caf\ufffd", "1.50", None, "0001-01-01", None, "2020-01-01T12:00:00+00:00", *[None] * 6),
+    *("caf\ufffd", "1.5", None, "0001-01-01", None, "2020-01-01T12:00:00+00:00", *[None] * 6),
 ]
 
 
@@ -94,6 +97,58 @@ def test_cells_whose_methods_raise_are_cells(kind: str) -> None:
 )
 def test_pandas_types(series: pd.Series, cells: list[object]) -> None:
     assert column(pd.DataFrame({"x": series})) == cells
+
+
+COLUMNS = {
+    "digits": 'type = "category"\nvalues = ["1", "2", "9.5"]\nother = true',
+    "digits and a point": 'type = "category"\nvalues = ["1.0", "2.0", "9.50"]\nother = true',
+    "leading zeros": 'type = "hierarchy"\nvalues = ["01", "02", "11"]\nprefix = 1\nother = true',
+    "whole numbers": 'type = "ordinal"\nvalues = [0, 1, 2, 9]\nnullable = true',
+    "flags": 'type = "category"\nvalues = ["False", "True"]\nother = true',
+    "yes or no": 'type = "boolean"\nnullable = true',
+    "integer": 'type = "integer"\nmin = 0\nmax = 9\nnullable = true',
+    "number": 'type = "number"\nmin = 0.0\nmax = 9.0\ncells = 9\nnullable = true',
+    "text": 'type = "string"\nmax_length = 5\nvalues = ["1", "2"]',
+    "date": 'type = "date"\nmin = 1969-01-01\nmax = 1971-01-01\nnullable = true',
+    "instant": 'type = "datetime"\nmin = 1969-01-01T00:00:00\nmax = 1971-01-01T00:00:00\nresolution = 60'
+    "\nnullable = true",
+}
+INSTANTS = ["1970-01-01 00:00:00.123456", "1970-06-01 12:34:56", "1969-12-31 23:59:59.999999"]
+OF_ONE_TYPE = {
+    "integers": pd.Series([1, 2, 9, 5]),
+    "floats": pd.Series([1.0, 2.0, 9.5, np.nan, -0.0, 1e22, np.inf]),
+    "short floats": pd.Series([1.0, 2.0, 0.1], dtype="float32"),
+    "integers or none": pd.Series([1, 2, None], dtype="Int64"),
+    "flags": pd.Series([True, False]),
+    "flags or none": pd.Series([True, False, None], dtype="boolean"),
+    "categories": pd.Series([1.0, 2.0, np.nan]).astype("category"),
+    "decimals": pd.Series([decimal.Decimal("9.50"), decimal.Decimal("2.00")], dtype=pd.ArrowDtype(pa.decimal128(5, 2))),
+    "instants": pd.to_datetime(pd.Series(INSTANTS), format="ISO8601"),
+    "zoned instants": pd.to_datetime(pd.Series(INSTANTS), format="ISO8601").dt.tz_localize("Asia/Tokyo"),
+}
+
+
+@pytest.mark.parametrize("own", OF_ONE_TYPE)
+def test_a_cell_is_the_same_in_a_column_of_its_type_and_among_objects(own: str) -> None:
+    """One text, or one flag that is missing, makes a column one of objects: it must not change others."""
+    alone, among = OF_ONE_TYPE[own], pd.concat([OF_ONE_TYPE[own].astype(object), pd.Series(["x"], dtype=object)])
+    for name, declaration in COLUMNS.items():
+        schema = Schema.parse(f"[columns.x]\n{declaration}")
+        typed, objects = (
+            private_table(pd.DataFrame({"x": cells}), schema, seed=PublicSeed(0)).array() for cells in (alone, among)
+        )
+        assert objects[:-1].tolist() == typed.tolist(), name
+    if own != "zoned instants":  # among objects they keep their zone: as text, they are other keys
+        typed, objects = (
+            [
+                keys[place]
+                for batch in open_source(pd.DataFrame({"x": cells})).batches(["x"])
+                for places, keys in [identities(batch["x"])]
+                for place in places
+            ]
+            for cells in (alone, among)
+        )
+        assert objects[:-1] == typed
 
 
 def test_zones_become_utc() -> None:

@@ -17,6 +17,7 @@ from kernelease.arrays import block_slices
 from kernelease.errors import SourceError
 from kernelease.machine import cores, refuse_shortage
 from kernelease.sources.source import FileStamp, Piece, SchemaFile, Source, in_turn, plain_schema, plain_type
+from kernelease.table.parsing import short_text
 
 # ---- pandas data frames, by rules of our own: its conversion to Arrow raises for some values.
 
@@ -30,7 +31,11 @@ def is_frame(data: object) -> bool:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class PandasFrame(Source):
-    """A pandas DataFrame. Columns of objects become text, cell by cell; nothing is inferred from them."""
+    """A pandas DataFrame. Columns of objects become text, cell by cell; nothing is inferred from them.
+
+    One cell that is text, or a yes or no that is missing, makes a column one of objects. So the text of a number, a yes
+    or a no is read as these are: what a row says does not depend on other rows' cells.
+    """
 
     data: Any
 
@@ -83,8 +88,8 @@ def _text(cell: object) -> str | None:
 
     A cell of a derived class, as a subclass of str or date, has no text if the methods that are asked raise.
 
-    >>> [_text(cell) for cell in ("a", 7, float("nan"), None, b"caf\xe9", datetime.date(2020, 2, 1), ["a"])]
-    ['a', '7', None, None, 'caf�', '2020-02-01', None]
+    >>> [_text(cell) for cell in ("a", 7, 7.0, float("nan"), None, b"caf\xe9", datetime.date(2020, 2, 1), ["a"])]
+    ['a', '7', '7', None, None, 'caf�', '2020-02-01', None]
     """
     try:
         said = _text_of(cell)
@@ -104,9 +109,9 @@ def _text_of(cell: object) -> str | None:
     if isinstance(cell, int | np.integer):
         return f"{int(cell):d}" if abs(int(cell)) < 10**4000 else None  # Python refuses to print longer ones
     if isinstance(cell, float | np.floating):
-        return None if cell != cell else repr(float(cell))  # noqa: PLR0124  # only NaN differs from itself
+        return None if cell != cell else short_text(float(cell))  # noqa: PLR0124  # only NaN differs from itself
     if isinstance(cell, decimal.Decimal):
-        return None if cell.is_nan() else str(cell)
+        return None if cell.is_nan() else short_text(cell)
     return cell.isoformat() if isinstance(cell, datetime.date) and cell == cell else None  # noqa: PLR0124  # NaT
 
 

@@ -29,7 +29,7 @@ from kernelease.table.columns.cells import Stepped
 from kernelease.table.columns.column import Codes, Column
 from kernelease.table.columns.numbers import Integer, Number
 from kernelease.table.columns.temporal import Date, Datetime
-from kernelease.table.parsing import DAY, MICROSECOND, NUMBER
+from kernelease.table.parsing import DAY, FLAGS, MICROSECOND, NUMBER
 
 # ---- DuckDB: files of it, and relations that are at hand.
 
@@ -203,9 +203,10 @@ class DuckDialect(Dialect):
         return f"CASE encode({cell.sql}) {' '.join(cases)} END"
 
     def number_in(self, column: Column, cell: Cell) -> Cell:
-        number = f"TRY_CAST({cell.sql} AS DOUBLE)"
+        flag = self.from_text(cell, {word.decode(): int(value) for word, value in FLAGS.items()})
+        number = f"COALESCE({flag}, TRY_CAST({cell.sql} AS DOUBLE))"
         # DuckDB reads more than NUMBER allows (1_000, nan), and all that it allows.
-        absent = f"NOT regexp_full_match({cell.sql}, {quote_text(NUMBER)}, 'i')"
+        absent = f"{flag} IS NULL AND NOT regexp_full_match({cell.sql}, {quote_text(NUMBER)}, 'i')"
         return Cell(kind=Kind.DOUBLE, sql=number, absent=absent, declared=cell.declared)
 
     def word_in(self, cell: Cell, words: Sequence[str]) -> str:

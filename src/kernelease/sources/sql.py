@@ -229,7 +229,7 @@ class Dialect(ABC):
             number, empty = self.number_in(column, cell), self.from_text(cell, {"": column.missing})
             known = f"CASE WHEN {number.absent} THEN {column.unknown} ELSE {self._from_numbers(column, number)} END"
             return f"COALESCE({empty}, {known})"
-        codes = {str(value): code for value, code in zip(column.vocabulary, column.value_codes, strict=True)}
+        codes = column.spellings
         if any("\0" in value for value in codes):
             raise Refusal(f"column {column.name!r}: a declared value holds the character NUL.")
         return f"COALESCE({self.from_text(cell, {'': column.missing} | codes)}, {column.unknown})"

@@ -116,7 +116,7 @@ def is_number(kind: pa.DataType) -> bool:
 
 
 def read_numbers(array: pa.Array) -> Floats:
-    """The nearest float64 of every cell; NaN for what is not a number. Booleans are 0 and 1, text is parsed.
+    """The nearest float64 of every cell; NaN for what is not a number. Booleans are 0 and 1, as text, too.
 
     What stands where a null is has no meaning.
     """
@@ -182,12 +182,31 @@ def parse_number(text: bytes) -> float:
     return float(text) if _NUMBER.fullmatch(text) else math.nan
 
 
+def short_text(number: float | Decimal) -> str:
+    """A number that is not NaN, as text: whatever digits its type declares, and whole ones without a point.
+
+    >>> short_text(7.0), short_text(0.1), short_text(-0.0), short_text(Decimal("7.50"))
+    ('7', '0.1', '0', '7.5')
+    """
+    if isinstance(number, float):
+        return str(int(number)) if number.is_integer() else repr(number)
+    if number == 0 or abs(number.adjusted()) > _FARTHEST_DIGIT:
+        return str(number) if number else "0"
+    digits = format(number, "f")
+    return digits.rstrip("0").rstrip(".") if "." in digits else digits
+
+
+_FARTHEST_DIGIT = 400  # limit: before or after the point: beyond all floats and all decimals of Arrow
+FLAGS = {b"false": 0.0, b"true": 1.0}  # how a yes or no is written that is a cell among texts
+
+
 def _parse_numbers(texts: pa.Array) -> Floats:
     plain = dense(pc.match_substring_regex(texts, _PLAIN_NUMBER))
     values = np.full(len(texts), math.nan)
     values[plain] = dense(texts.filter(pa.array(plain)).cast(pa.string()).cast(pa.float64()))
     for i in np.flatnonzero(~plain):
-        values[i] = parse_number(texts[int(i)].as_py())
+        text = texts[int(i)].as_py()
+        values[i] = FLAGS[text] if text in FLAGS else parse_number(text)
     return values
 
 
@@ -574,19 +593,14 @@ def _through_dictionary(indices: pa.Array, table: Integers) -> Integers:
 def _identity(value: object) -> bytes | None:
     """An identifier as text; None for none.
 
-    >>> _identity(7), _identity(7.0), _identity(b"7"), _identity(float("nan")), _identity(b"")
-    (b'7', b'7', b'7', None, None)
+    >>> _identity(7), _identity(7.0), _identity(b"7"), _identity(float("nan")), _identity(b""), _identity(True)
+    (b'7', b'7', b'7', None, None, b'true')
     """
     if isinstance(value, bytes):
         return value or None
     if isinstance(value, float | Decimal):
-        if value != value:  # noqa: PLR0124  # NaN
-            return None
-        if math.isfinite(value) and value == int(value):
-            value = int(value)
-        elif isinstance(value, Decimal) and value.is_finite():
-            return format(value, "f").rstrip("0").encode()  # whatever digits its type declares
-    return str(value).encode()
+        return None if value != value else short_text(value).encode()  # noqa: PLR0124  # NaN
+    return str(value).lower().encode()  # a yes or no as `FLAGS` are; else digits
 
 
 # ---- Numbers as they are written: exact decimals, how many digits, short text.

@@ -23,6 +23,7 @@ from kernelease.table.parsing import (
     is_text,
     parse_number,
     read_numbers,
+    short_text,
     text_of_dates,
     through_distinct,
 )
@@ -37,8 +38,10 @@ class Listed(Column):
     """A column of declared values: its atoms are these in their order, then `other` if declared, then NULL.
 
     Values are all strings or all integers, and are compared exactly: text by its bytes, numbers by value, so that 7
-    is the value "7". What is not declared becomes `other`; without such a bucket, what a missing cell becomes. A
-    missing cell is NULL; in a column that is not nullable, it is `default`, else `other`, else the first value.
+    is the value "7". Text that is not declared may still say a number or a flag that is: what a cell says does not
+    depend on the type of its column, which other rows may decide. What is not declared becomes `other`; without such a
+    bucket, what a missing cell becomes. A missing cell is NULL; in a column that is not nullable, it is `default`, else
+    `other`, else the first value.
     """
 
     other: bool | str | int = False
@@ -170,9 +173,19 @@ class Listed(Column):
             return self._from_text(text_of_dates(array))
         return np.full(len(array), self.unknown, dtype=np.int32)
 
+    @property
+    def spellings(self) -> dict[str, int]:
+        """The code of each text that says a declared value: as it is declared, or as short as a number or flag can be.
+
+        >>> Category(name="ward", values=("01", "2.0", "True")).spellings
+        {'true': 2, '1': 0, '2': 1, '01': 0, '2.0': 1, 'True': 2}
+        """
+        return _spellings(self)
+
     def _from_text(self, texts: pa.Array) -> Codes:
-        known = _texts(self.vocabulary, texts.type)
-        codes = [*self.value_codes] + [self.missing] * (len(known) - len(self.vocabulary))
+        spellings = self.spellings
+        known = _texts((*spellings,), texts.type)
+        codes = [*spellings.values()] + [self.missing] * (len(known) - len(spellings))
         return self._looked_up(pc.index_in(texts, value_set=known), codes)
 
     def _from_numbers_in_text(self, texts: pa.Array) -> Codes:
@@ -182,14 +195,17 @@ class Listed(Column):
 
     def _from_numbers(self, numbers: Floats, absent: int) -> Codes:
         """Numbers by value; the first of two declared texts that say the same number has it."""
-        coded = zip(self.value_codes, self.vocabulary, strict=True)
-        read = [(parse_number(str(value).encode()), code) for code, value in coded]
-        known = {number: code for number, code in reversed(read) if not math.isnan(number)}
+        known = self._known_numbers()
         keys = pa.array(numbers + 0.0)  # −0 is 0
         found = pc.index_in(keys, value_set=pa.array(list(known), pa.float64()))
         codes = self._looked_up(found, list(known.values()))
         np.copyto(codes, absent, where=np.isnan(numbers))
         return codes
+
+    def _known_numbers(self) -> dict[float, int]:
+        coded = zip(self.value_codes, self.vocabulary, strict=True)
+        read = [(parse_number(str(value).encode()), code) for code, value in coded]
+        return {number + 0.0: code for number, code in reversed(read) if not math.isnan(number)}
 
     def _looked_up(self, found: pa.Array, codes: list[int]) -> Codes:
         """Positions in a set of known keys (null: not in it) as codes."""
@@ -211,6 +227,17 @@ class Listed(Column):
         if type(literal) is type(self.vocabulary[0]) and (literal in self.vocabulary or literal == self.other_label):
             return literal
         raise self.error("values", f"{literal!r} is not one of the declared values.{self._near(literal)}")
+
+
+@lru_cache(maxsize=256)
+def _spellings(column: Listed) -> dict[str, int]:
+    flags = zip(("false", "true"), column.encode(pa.array([False, True])).tolist(), strict=True)
+    declared = zip(map(str, column.vocabulary), column.value_codes, strict=True)
+    return (
+        {flag: code for flag, code in flags if code != column.unknown}
+        | {short_text(number): code for number, code in column._known_numbers().items()}
+        | dict(declared)
+    )
 
 
 @lru_cache(maxsize=256)
