@@ -15,6 +15,7 @@ from kernelease.errors import ParameterError, SourceError
 from kernelease.measured.counts import Counts
 from kernelease.relational.schema_of_tables import Tables
 from kernelease.seeds import PublicSeed
+from kernelease.sources import open_source
 from kernelease.sources.private_rows import private_tables
 
 SCHEMA = """
@@ -131,3 +132,41 @@ def test_the_command_checks_them_too(tmp_path) -> None:
     refused = CliRunner().invoke(app, ["check", data, "--schema", str(tmp_path / "homes.toml"), "--query", "homes"])
     assert refused.exit_code == 2
     assert "Leave it out" in refused.output
+
+
+PARTS = """
+[unit]
+table = "homes"
+[tables.homes]
+key = "home"
+[tables.homes.columns.town]
+type = "category"
+values = ["a", "b"]
+[tables.visits]
+parent = "homes"
+foreign_key = "home"
+max_rows = 3
+[tables.visits.columns.day]
+type = "date"
+min = 1990-01-01
+max = 2024-12-31
+"""
+
+
+def test_files_of_one_table_may_lay_their_dates_out_otherwise(tmp_path) -> None:
+    """Whether Arrow gives texts by a dictionary depends on how many there are in a file: that ended releases."""
+    tables, every = Tables.parse(PARTS), pd.date_range("1990-01-01", periods=5_000)
+    homes = pd.DataFrame({"home": range(5), "town": list("ababa")})
+    parts = [pd.DataFrame({"home": [0, 1], "day": ["2000-01-01", None]})]
+    parts.append(pd.DataFrame({"home": np.arange(5_000) % 5, "day": every.strftime("%Y-%m-%d")}))
+    parts.append(pd.DataFrame({"home": [4], "day": every[:1]}))
+    for number, part in enumerate(parts):
+        part.to_parquet(tmp_path / f"{number}.parquet", index=False)
+    kinds = {batch.schema.field("day").type for batch in open_source(tmp_path).batches(["day"])}
+    assert len(kinds) == 3
+    together = pd.concat([part.astype({"day": "str"}) for part in parts]).replace({"day": {"None": None}})
+    given = {"homes": homes, "visits": tmp_path}
+    assert pairs_of(given, tables) == pairs_of({"homes": homes, "visits": together}, tables)
+    ledger = ke.MemoryLedger(ke.Privacy(epsilon=1.0, delta=1e-6), unit="home")
+    ke.measure(given, schema=tables, privacy=(1.0, 1e-6), ledger=ledger, noise=ke.SeededNoise(0))
+    assert len(ledger.entries) == 1

@@ -31,7 +31,7 @@ from kernelease.table.columns.cells import Celled
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.numbers import to_ticks
 from kernelease.table.encode import Encoder, NarrowColumn
-from kernelease.table.parsing import numbers_in
+from kernelease.table.parsing import NEVER, instants_in, numbers_in
 from kernelease.table.schema import Schema
 
 
@@ -377,12 +377,15 @@ def _needs_numbers(column: Column) -> bool:
 
 
 def _numbers_in(column: Column, cells: pa.Array) -> Any:
-    """Cells as numbers, or as they are where they are dates."""
-    return numbers_in(cells) if column.family == "number" else cells
+    """Cells as numbers or instants, whatever the type of a batch: how a file lays them out may depend on its rows."""
+    if column.family == "number":
+        return numbers_in(cells)
+    ticks = instants_in(cells)
+    return pa.array(ticks, pa.timestamp("us"), mask=ticks == NEVER)
 
 
 def _join(parts: Sequence[Any]) -> Any:
     arrays = [part for part in parts[1:] if isinstance(part, pa.Array)]
     if arrays:
-        return pa.chunked_array(arrays) if len({part.type for part in arrays}) == 1 else pa.concat_arrays(arrays)
+        return pa.concat_arrays(arrays)
     return np.concatenate(parts)
