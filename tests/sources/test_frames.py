@@ -16,6 +16,7 @@ from kernelease.pipeline import measure
 from kernelease.seeds import PublicSeed
 from kernelease.sources import Source, open_source
 from kernelease.sources.private_rows import by_cells, private_table, private_vectors
+from kernelease.sources.source import DeclaredSource
 from kernelease.table import Schema
 from kernelease.table.parsing import identities
 
@@ -149,6 +150,48 @@ def test_a_cell_is_the_same_in_a_column_of_its_type_and_among_objects(own: str) 
             for cells in (alone, among)
         )
         assert objects[:-1] == typed
+
+
+NOTATION = """
+    [source]
+    decimal = ","
+    thousands = "."
+    dates = ["%Y-%d-%m"]
+    [columns.x]
+    type = "number"
+    from = "number"
+    min = 0.0
+    max = 2000.0
+    cells = 100
+    nullable = true
+    [columns.day]
+    type = "date"
+    min = 2020-01-01
+    max = 2020-12-31
+    nullable = true
+    [columns.later]
+    type = "number"
+    from = "later"
+    minus = "day"
+    min = -366.0
+    max = 366.0
+"""
+
+
+def test_a_notation_is_of_cells_that_are_text() -> None:
+    """1.5 is no text in the owner's notation, nor is a date, where another cell makes their columns ones of objects."""
+    schema, days = Schema.parse(NOTATION), pd.to_datetime(pd.Series(["2020-01-02", "2020-03-04", "2020-12-11"]))
+    alone = pd.DataFrame({"number": [1.5, 1000.25, np.inf], "day": days, "later": days[::-1].reset_index(drop=True)})
+    text = pd.DataFrame({"number": ["1.000,25"], "day": ["2020-04-03"], "later": ["2020-05-03"]}, dtype=object)
+    among = pd.concat([alone.astype(object), text], ignore_index=True)
+    typed, objects = (private_table(rows, schema, seed=PublicSeed(0)).array().tolist() for rows in (alone, among))
+    assert objects[:3] == typed
+    assert objects[3][:2] == typed[1][:2]
+    source = DeclaredSource.of(open_source(among), schema)
+    usual = Schema.parse('[columns.number]\ntype = "number"\nmin = 0.0\nmax = 9.0')
+    assert DeclaredSource.of(source, schema) is source
+    (batch,) = DeclaredSource.of(source, usual).batches(["number"])
+    assert batch["number"].to_pylist()[3] == "1.000,25"
 
 
 def test_zones_become_utc() -> None:

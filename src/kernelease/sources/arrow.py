@@ -3,20 +3,31 @@
 import datetime
 import decimal
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kernelease.arrays import block_slices
 from kernelease.errors import SourceError
 from kernelease.machine import cores, refuse_shortage
-from kernelease.sources.source import FileStamp, Piece, SchemaFile, Source, in_turn, plain_schema, plain_type
+from kernelease.sources.source import (
+    FileStamp,
+    Piece,
+    Rewrite,
+    SchemaFile,
+    Source,
+    in_turn,
+    plain,
+    plain_schema,
+    plain_type,
+)
 from kernelease.table.parsing import short_text
 
 # ---- pandas data frames, by rules of our own: its conversion to Arrow raises for some values.
@@ -38,6 +49,10 @@ class PandasFrame(Source):
     """
 
     data: Any
+    rewrite: Rewrite | None = None
+
+    def with_texts(self, rewrite: Rewrite | None) -> "PandasFrame":
+        return replace(self, rewrite=rewrite)
 
     def names(self) -> tuple[str, ...]:
         return tuple(str(name) for name in self.data.columns)
@@ -53,12 +68,18 @@ class PandasFrame(Source):
     def _read(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
         positions = [self.names().index(name) for name in columns]
         for rows in block_slices(self.data.shape[0], self.batch_rows):
-            arrays = [_array(self.data.iloc[rows, i]) for i in positions]
+            arrays = [
+                _array(self.data.iloc[rows, i], self.rewrite and partial(self.rewrite, name))
+                for i, name in zip(positions, columns, strict=True)
+            ]
             yield pa.RecordBatch.from_arrays(arrays, names=list(columns))
 
 
-def _array(series: Any) -> pa.Array:
-    """A column by its dtype alone: numbers, booleans, instants as they are, categories as a dictionary, else text."""
+def _array(series: Any, rewrite: Callable[[pa.Array], pa.Array] | None = None) -> pa.Array:
+    """A column by its dtype alone: numbers, booleans, instants as they are, categories as a dictionary, else text.
+
+    `rewrite` is for cells that are text themselves: 1.5 among objects is no text in the owner's notation.
+    """
     kind = series.dtype
     if isinstance(kind, np.dtype) and kind.kind in "biufMm":
         return pa.array(series.to_numpy(), from_pandas=True)
@@ -66,15 +87,21 @@ def _array(series: Any) -> pa.Array:
     if name == "CategoricalDtype":
         codes = series.cat.codes.to_numpy()
         return pa.DictionaryArray.from_arrays(
-            pa.array(codes, mask=codes < 0), _array(series.cat.categories.to_series())
+            pa.array(codes, mask=codes < 0), _array(series.cat.categories.to_series(), rewrite)
         )
     if name == "DatetimeTZDtype":
         ticks = pa.array(series.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy(), from_pandas=True)
         return ticks.view(pa.timestamp(ticks.type.unit, tz="UTC"))
     if is_of_arrow(series) or getattr(kind, "numpy_dtype", np.dtype(object)).kind in "biuf":
         array = pa.array(series.array)
-        return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
-    return pa.array([_text(cell) for cell in series.astype(object)], pa.large_string())
+        flat = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+        return flat if rewrite is None else rewrite(plain(flat))
+    cells = list(series.astype(object))
+    texts = pa.array([_text(cell) for cell in cells], pa.large_string())
+    if rewrite is None:
+        return texts
+    said = pa.array([isinstance(cell, str | bytes) for cell in cells], pa.bool_())
+    return pc.if_else(said, rewrite(texts).cast(pa.large_string()), texts)
 
 
 def is_of_arrow(series: Any) -> bool:

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Final, NoReturn, TypeAlias, final
@@ -99,6 +99,7 @@ def _plain_dictionary(array: pa.DictionaryArray) -> pa.Array:
 
 
 Piece: TypeAlias = Callable[[], Iterable[pa.RecordBatch]]
+Rewrite: TypeAlias = Callable[[str, pa.Array], pa.Array]  # of a column's name and its cells
 
 LARGEST_BATCH = 2**18  # rows: what a source must not exceed, so that memory stays bounded
 BATCH_ROWS = 2**16  # where a source may choose
@@ -147,6 +148,10 @@ class Source(ABC):
     def heeds(self) -> tuple[str, ...]:
         """The keys of a schema's [source] that such a source heeds: those about texts, and of CSV files all."""
         return OF_TEXTS if self.records() is None else (*OF_FILES, *OF_TEXTS)
+
+    def with_texts(self, rewrite: "Rewrite | None") -> "Source | None":
+        """The same with the texts of a column rewritten, where cells of another kind become text; None: nowhere."""
+        return None
 
     def hint(self) -> str:
         """A sentence for whoever misses a column, from what is public; empty where there is none."""
@@ -258,16 +263,19 @@ class DeclaredSource(Wrapper):
     """
 
     schema: Schema
+    rewritten: bool = False  # by the other source, which knows texts from cells that became text
 
     @classmethod
     def of(cls, source: Source, schema: Schema) -> Source:
         """The source as declared: itself, where names are the same and nothing is to be rewritten."""
         if isinstance(source, DeclaredSource):
-            return source if source.schema == schema else cls.of(source.inner, schema)
+            return source if source.schema == schema else cls.of(source.inner.with_texts(None) or source.inner, schema)
         unchanged = schema.source.numerals.usual and not schema.source.formats
         if unchanged and all(column.source is None for column in schema):
             return source
-        return cls(inner=source, schema=schema, batch_rows=source.batch_rows)
+        declared = cls(inner=source, schema=schema, batch_rows=source.batch_rows)
+        rewriting = source.with_texts(declared._rewrite_named)
+        return declared if rewriting is None else replace(declared, inner=rewriting, rewritten=True)
 
     def names(self) -> tuple[str, ...]:
         return tuple(self._origins())
@@ -305,7 +313,7 @@ class DeclaredSource(Wrapper):
         def cells(name: str, batch: pa.RecordBatch) -> pa.Array:
             array = batch.column(origins[name])
             if name not in off:
-                return self._rewrite(known.get(name), array)
+                return array if self.rewritten else self._rewrite(known.get(name), array)
             return self._difference(off[name], array, batch.column(off[name].source_name))
 
         for batch in piece():
@@ -313,7 +321,7 @@ class DeclaredSource(Wrapper):
 
     def _difference(self, off: Column, array: pa.Array, other: pa.Array) -> pa.Array:
         """How far each cell is after the other, both read as `off` is; NULL where one of them can't be read."""
-        pair = (self._rewrite(off, array), self._rewrite(off, other))
+        pair = (array, other) if self.rewritten else (self._rewrite(off, array), self._rewrite(off, other))
         if not isinstance(off, Date | Datetime):
             with np.errstate(invalid="ignore", over="ignore"):  # a warning would tell of a cell
                 apart = np.subtract(*map(numbers_in, pair))
@@ -323,6 +331,12 @@ class DeclaredSource(Wrapper):
         unit = DAY // MICROSECOND if isinstance(off, Date) else 1
         later, earlier = (np.where(absent, 0, one) // unit for one in ticks)
         return pa.array((later - earlier) / (1 if isinstance(off, Date) else 1e6), mask=absent)
+
+    def _rewrite_named(self, name: str, array: pa.Array) -> pa.Array:
+        """The same of a column by its name in the inner source."""
+        off = self._taken_off()
+        read_as = {column.source_name: off.get(column.name, column) for column in (*off.values(), *self.schema)}
+        return self._rewrite(read_as.get(name), array)
 
     def _rewrite(self, column: Column | None, array: pa.Array) -> pa.Array:
         if isinstance(column, Integer | Number):
