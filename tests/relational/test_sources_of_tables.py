@@ -170,3 +170,25 @@ def test_files_of_one_table_may_lay_their_dates_out_otherwise(tmp_path) -> None:
     ledger = ke.MemoryLedger(ke.Privacy(epsilon=1.0, delta=1e-6), unit="home")
     ke.measure(given, schema=tables, privacy=(1.0, 1e-6), ledger=ledger, noise=ke.SeededNoise(0))
     assert len(ledger.entries) == 1
+
+
+@pytest.mark.parametrize("form", ["frames", "sqlite"])
+def test_a_key_that_is_missing_or_text_takes_no_others_records_away(form, tmp_path) -> None:
+    """One missing key makes a column one of floats, one that is text one of objects: 1.0 is still the key 1."""
+    tables = Tables.parse(PARTS)
+    homes = pd.DataFrame({"home": range(5), "town": list("ababa")})
+    visits = pd.DataFrame({"home": [0, 0, 1, 3], "day": ["2000-01-01", "2001-01-01", "2002-01-01", None]})
+    of_nobody = [None] if form == "sqlite" else [None, "x"]
+    kinds = {"without": visits["home"].dtype}
+    expected = pairs_of({"homes": homes, "visits": visits}, tables)
+    for key in of_nobody:
+        odd = pd.DataFrame({"home": [*visits["home"].astype(float), key], "day": [*visits["day"], "2003-01-01"]})
+        kinds[str(key)] = odd["home"].dtype
+        given = {"homes": homes, "visits": odd}
+        if form == "sqlite":
+            connection = sqlite3.connect(tmp_path / "homes.sqlite")
+            for name, frame in given.items():
+                frame.to_sql(name, connection, index=False)
+            connection.close()
+        assert pairs_of(tmp_path / "homes.sqlite" if form == "sqlite" else given, tables) == expected
+    assert len(set(kinds.values())) == len(kinds)

@@ -321,8 +321,10 @@ def _numeric(column: Column, x: str) -> Cell:
 
 # A cell of SQLite has a type of its own, and ADBC takes a column's type from its first rows and raises when a later one
 # differs. So every cell is sent as two columns that have one type each: its text, and whether it is there. Seventeen
-# digits hold any double.
-_TEXT = "CAST(CASE typeof({0}) WHEN 'null' THEN '' WHEN 'real' THEN printf('%!.17g', {0}) ELSE {0} END AS TEXT)"
+# digits hold any double. Whole ones have no point, as `short_text` has them: one NULL among keys may make them REAL.
+_WHOLE = "typeof({0}) = 'real' AND abs({0}) < 9e15 AND {0} = CAST({0} AS INTEGER) THEN CAST({0} AS INTEGER)"
+_REAL = "typeof({0}) = 'real' THEN printf('%!.17g', {0})"
+_TEXT = f"CAST(CASE WHEN {{0}} IS NULL THEN '' WHEN {_WHOLE} WHEN {_REAL} ELSE {{0}} END AS TEXT)"
 _THERE = "{0} IS NOT NULL"
 
 
