@@ -35,6 +35,10 @@ def cell(data: Any, expression: str) -> Any:
             "12345678901234567890123456789012345678901234567890.5::numeric",
             "12345678901234567890123456789012345678901234567890.5",
         ),
+        ("7.00::numeric", "7"),  # as keys, 7 and 7.00 are one
+        ("(-120.50)::numeric(9, 4)", "-120.5"),
+        ("100::numeric", "100"),
+        ("0.0::numeric", "0"),
         ("'NaN'::numeric", "NaN"),
         ("'Infinity'::numeric", "Infinity"),
         ("'$1,234.50'::money", "1234.50"),

@@ -131,6 +131,9 @@ def _expression(field: pa.Field) -> str:
     name, kind, declared = identifier(field.name), field.type, _typename(field)
     if declared == "money":
         return f"({name})::numeric::text"
+    if declared == "numeric":  # without the digits that are only shown: 7.0 and 7 are one key
+        text = f"({name})::text"
+        return f"CASE WHEN strpos({text}, '.') > 0 THEN rtrim(rtrim({text}, '0'), '.') ELSE {text} END"
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         zoned = "timestamptz" if getattr(kind, "tz", None) else "timestamp"
         return _CLAMPED.format(name, "date" if pa.types.is_date(kind) else zoned)
