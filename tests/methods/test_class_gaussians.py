@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import kernelease as ke
@@ -16,6 +17,7 @@ from kernelease.kernels.dot_product import UNDECLARED
 from kernelease.measured import NoisyEmbeddings
 from kernelease.methods import class_gaussians
 from kernelease.pipeline import _Labels
+from kernelease.sources.private_rows import labelled_vectors
 
 STRONG = ke.Privacy(epsilon=1000.0, delta=1e-5)
 WEAK = ke.Privacy(epsilon=1.0, delta=1e-5)
@@ -144,6 +146,20 @@ def test_one_odd_label_in_a_list_changes_no_other_row(odd: object) -> None:
     )
     np.testing.assert_array_equal(there[1:], other[1:])
     assert other[0, -1] == UNDECLARED
+
+
+@pytest.mark.parametrize("classes", [(0, 1), (0.5, 1.5), (False, True), ("0", "1"), ("a", "b")])
+@pytest.mark.parametrize("odd", ["x", None, 2.5, 2**70, (1,), pd.NA])
+def test_one_odd_label_in_a_frame_changes_no_other_row(odd: object, classes: tuple[object, ...]) -> None:
+    """It makes the column one of objects, of which a source makes text: then no label of another row was a class."""
+    frame = pd.DataFrame(X[:40], columns=[f"x{place}" for place in range(X.shape[1])])
+    for labels in ([*classes] * 20, [0, 1] * 20, [0.0, 1.0] * 20):
+        rows = []
+        for own in (pd.Series(labels), pd.Series([odd, *labels[1:]], dtype=object)):
+            vectors, found = labelled_vectors(frame.assign(kind=own), "kind")
+            rows.append(_Labels(labels=found, classes=classes, public=None).join(vectors, None, None, None)[0])
+        np.testing.assert_array_equal(rows[0][1:], rows[1][1:])
+        assert rows[1][0, -1] == UNDECLARED
 
 
 @pytest.mark.parametrize("odd", [None, "x", 1])

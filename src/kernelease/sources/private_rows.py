@@ -126,7 +126,10 @@ def labelled_vectors(data: Any, labels: str) -> tuple[Floats, list[Any]]:
     columns = [list_columns(batch.column(0)) if lists else batch.columns[:-1] for batch in batches]
     rows = [np.column_stack([numbers_in(column) for column in own]) for own in columns]
     none = np.empty((0, kinds[lists[0]].list_size if lists else len(names)))  # whether there are rows may be private
-    return np.concatenate([none, *rows]), [label for batch in batches for label in _cells_of(batch.column(labels))]
+    vectors = np.concatenate([none, *rows])
+    if is_frame(data):  # its cells as they are: a source makes text of all, where one of them makes a column of objects
+        return vectors, _column_by_cells(data.iloc[:, source.names().index(labels)]).tolist()
+    return vectors, [label for batch in batches for label in _cells_of(batch.column(labels))]
 
 
 def by_cells(data: Any) -> Any:
