@@ -162,6 +162,17 @@ def test_one_odd_label_in_a_frame_changes_no_other_row(odd: object, classes: tup
         assert rows[1][0, -1] == UNDECLARED
 
 
+def test_a_misspelt_column_of_labels_is_not_held_against_somebodys_row(tmp_path: Path) -> None:
+    """The first line of a file without a header is a row: its cells are no names to suggest."""
+    path = tmp_path / "rows.csv"
+    path.write_text("0.6,0.8,topik\n1.0,0.0,other\n")
+    with pytest.raises(ParameterError, match="no column 'topic'") as caught:
+        ke.release(path, labels="topic", classes=("a", "b"), privacy=WEAK)
+    assert "topik" not in str(caught.value)
+    with pytest.raises(ParameterError, match="Did you mean topik"):  # the names of a frame are no cells
+        ke.release(pd.DataFrame({"x": [1.0], "topik": ["a"]}), labels="topic", classes=("a", "b"), privacy=WEAK)
+
+
 @pytest.mark.parametrize("odd", [None, "x", 1])
 def test_whether_classes_must_be_named_does_not_depend_on_a_label(odd: object) -> None:
     for labels in ([True, False] * 20, [odd, False, *[True, False] * 19]):

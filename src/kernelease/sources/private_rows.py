@@ -111,10 +111,11 @@ def labelled_vectors(data: Any, labels: str) -> tuple[Floats, list[Any]]:
     if isinstance(data, np.ndarray | list | tuple):
         raise ParameterError("labels: an array has no column of that name. Give one label for each of its rows.")
     source = open_source(data)
-    if labels not in source.names():
-        raise ParameterError(f"labels: there is no column {labels!r}.{nearest(labels, source.names())}")
-    names = [name for name in source.names() if name != labels]
     declared = source.declared_schema()
+    if labels not in source.names():  # the first line of a file without a header is somebody's row
+        hint = "" if declared is None else nearest(labels, source.names())
+        raise ParameterError(f"labels: there is no column {labels!r}.{hint}")
+    names = [name for name in source.names() if name != labels]
     kinds = {} if declared is None else {name: declared.field(name).type for name in names}
     lists = [name for name, kind in kinds.items() if pa.types.is_nested(kind)]
     if lists and (len(names) > 1 or not pa.types.is_fixed_size_list(kinds[lists[0]])):
