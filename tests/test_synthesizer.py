@@ -52,6 +52,16 @@ def test_columns_without_bounds_are_not_released():
     assert made.schema_.names == ("sex",)
 
 
+def test_no_warning_names_cells_of_a_first_line(tmp_path, recwarn):
+    """Where files have no header, what is taken for names is somebody's row."""
+    paths = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    for path in paths:
+        path.write_text("sex,secret\n" + "female,1\nmale,2\n" * 50)
+    made = ke.Synthesizer(bounds={"sex": ["female", "male"]}, privacy=(1, 1e-6)).fit(paths)
+    assert made.schema_.names == ("sex",)
+    assert not [warning for warning in recwarn if "secret" in str(warning.message)]
+
+
 def test_columns_keep_the_order_of_the_data(fitted):
     turned = dict(reversed(BOUNDS.items()))
     assert ke.Synthesizer(bounds=turned)._schema_of(people()).names == tuple(BOUNDS)

@@ -138,7 +138,10 @@ class Synthesizer:
         bounds = dict(self.bounds or {})
         if isinstance(data, str | Path) or not bounds:
             return bounds_schema(bounds)
-        names = open_source(data).names()
+        source = open_source(data)
+        if source.declared_schema() is None:  # CSV files: without a header, their first line is somebody's row
+            return bounds_schema(bounds)
+        names = source.names()
         left_out = [name for name in names if name not in bounds]
         if left_out:
             told = ", ".join(left_out[:_MOST_TOLD]) + (
