@@ -178,7 +178,7 @@ class Listed(Column):
         """The code of each text that says a declared value: as it is declared, or as short as a number or flag can be.
 
         >>> Category(name="ward", values=("01", "2.0", "True")).spellings
-        {'true': 2, '1': 0, '2': 1, '01': 0, '2.0': 1, 'True': 2}
+        {'true': 2, '2': 1, '1': 0, '01': 0, '2.0': 1, 'True': 2}
         """
         return _spellings(self)
 
