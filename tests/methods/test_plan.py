@@ -208,6 +208,13 @@ def test_a_column_whose_cells_may_all_be_unread_is_named():
     assert columns_told(["30"] * 1600 + ["80"] * 400) == columns_told(["72,5 kg"] * 20) == []
 
 
+def test_nothing_is_said_of_what_is_declared_to_be_constant():
+    """It has no relation to measure, at any epsilon, and nobody wonders that all of its cells are alike."""
+    schema = wide(1, '[columns.currency]\ntype = "category"\nvalues = ["EUR"]\n')
+    table = rows_of(wide(1), 2000).append_column("currency", pa.array(["EUR"] * 2000))
+    assert told(schema, table) == ()
+
+
 @pytest.mark.parametrize("neighbours", list(Neighbours))
 def test_a_column_that_is_lost_is_named_by_its_noisy_counts_alone(neighbours):
     """All `other`, all NULL. Half of them is not lost, nor is a column of few rows, of which noise says nothing."""

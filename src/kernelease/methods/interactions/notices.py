@@ -34,7 +34,7 @@ def planned_notices(
 ) -> tuple[str, ...]:
     """Before a release: of so many `pairs` that will be measured, and a `floor` of noise of one column, as a share."""
     told = [_hidden_notice(schema, privacy, rows, method, floor)] if ANSWERED * floor > MOST_HIDDEN else []
-    if pairs == 0 and len(schema) > 1:
+    if pairs == 0 and len(_varying(schema)) > 1:
         total = method.reserve(schema.columns).total(privacy)
         sides = method.shares(schema.columns, privacy, total, rows).sides > 0.0
         told.append(_unrelated_notice(schema, privacy, rows, method, "will be", sides=sides))
@@ -51,10 +51,15 @@ def release_notices(
     pairs = len({noisy.block.columns for noisy in measured.blocks if len(noisy.block.columns) > 1})
     floor = float(np.median([noisy.deviation for noisy in alone.values()])) / measured.rows if alone else 0.0
     told = [_hidden_notice(schema, privacy, measured.rows, method, floor)] if ANSWERED * floor > MOST_HIDDEN else []
-    if pairs == 0 and len(schema) > 1:
+    if pairs == 0 and len(_varying(schema)) > 1:
         sides = any(noisy.block.moves_rows for noisy in measured.moments)
         told.append(_unrelated_notice(schema, privacy, measured.rows, method, "was", sides=sides))
     return *told, *_free_texts(schema), *_lost_columns(schema, alone, measured.rows)
+
+
+def _varying(schema: Schema) -> tuple[Column, ...]:
+    """The columns that may have more than one value: others are related to nothing."""
+    return tuple(column for column in schema.columns if column.size > 1)
 
 
 def _what(schema: Schema, privacy: Privacy, rows: float) -> str:
@@ -70,13 +75,12 @@ def _unrelated_notice(
 
     With `sides`, rows were told to lie above or below the middles of columns, which is something.
     """
-    free = replace(method, target=None)
-    several = _most_related(schema.columns, privacy, rows, free, counted=sides)
+    free, columns = replace(method, target=None), _varying(schema)
+    several = _most_related(columns, privacy, rows, free, counted=sides)
     enough = [
         epsilon
         for epsilon in EPSILONS
-        if epsilon > privacy.epsilon
-        and _relates(schema.columns, replace(privacy, epsilon=epsilon), rows, free, counted=sides)
+        if epsilon > privacy.epsilon and _relates(columns, replace(privacy, epsilon=epsilon), rows, free, counted=sides)
     ]
     ways = [f"name up to {several} columns"] if several > 1 else []
     ways += [f"raise epsilon to {enough[0]:g}"] if enough else []
@@ -181,7 +185,7 @@ def _lost_columns(schema: Schema, alone: dict[int, NoisyBlock], rows: float) -> 
 def _constant_column(column: Column, full: int, cells: Integers) -> Iterator[str]:
     """The sentence about a column with all its rows in one cell, where that is what becomes of unreadable ones."""
     atom = column.unknown
-    if cells[atom] == full and (cells == full).sum() == 1 and not _special(column):
+    if column.size > 1 and cells[atom] == full and (cells == full).sum() == 1 and not _special(column):
         yield (
             f"Column {column.name!r}: by the noisy counts all of its cells may be {column.labels()[atom]}, so it says "
             "next to nothing. Cells that can't be read, or are not declared, become that, too: check the source."
