@@ -227,6 +227,17 @@ def test_a_value_of_its_own_in_every_row() -> None:
     assert everyone == {"row": 1, "number": 1, "text": 1, "patient_id": 1}
 
 
+def test_persons_by_a_name_that_says_so() -> None:
+    """Readings of a household are many, and nothing else stays the same; a household of four is no identifier."""
+    readings = np.arange(6000)
+    assert identified(household=[f"H{i % 60}" for i in readings], load=(readings % 7).tolist()) == {"household": 16}
+    (found,) = find_identifiers(open_source(pa.table({"household": [f"H{i % 60}" for i in readings]})))
+    assert "many on 16 or more rows" in found.finding(declared=False).words
+    assert identified(account=(readings * 7919 % 700).tolist(), load=(readings % 7).tolist()) == {"account": 9}
+    assert identified(household=(readings[:90] % 9).tolist(), load=(readings[:90] % 7).tolist()) == {}
+    assert identified(product=[f"H{i % 60}" for i in readings], load=(readings % 7).tolist()) == {}
+
+
 def test_a_name_goes_before_what_rows_do() -> None:
     visits = np.arange(900) // 3
     table = pa.table({"bed": visits, "patient_id": np.arange(900) // 2, "sex": visits % 2})

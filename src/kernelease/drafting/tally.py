@@ -343,10 +343,13 @@ _SIDE_BY_SIDE = 1.05  # stretches of equal values, over the number of values
 _EXPECTED, _FOUND = 10.0, 0.02  # pairs of rows that agree in a person and a date by chance; and of those, found
 _COVERED = 0.95  # of persons whose rows a proposed cap leaves in
 
+_KEY = r"[_\-. ]?(id|nr|no|num|number|code|key)?"
 _WORDS = "person|persons|patient|subject|respondent|participant|individual|member|customer|client|user|employee|student"
-_NAMED = re.compile(
-    rf"(.*[_\-. ])?(id|ids|uid|pid|uuid|guid|ssn)|id[_\-. ].*|({_WORDS})[_\-. ]?(id|nr|no|num|number|code|key)?"
+_MORE = (
+    "household|family|account|borrower|pupil|child|resident|tenant|citizen|donor|driver|worker|subscriber|policyholder"
 )
+_NAMED = re.compile(rf"(.*[_\-. ])?(id|ids|uid|pid|uuid|guid|ssn)|id[_\-. ].*|({_WORDS}){_KEY}")
+_PERSONS = re.compile(rf"({_WORDS}|{_MORE}){_KEY}")  # some of these words also name a count or a kind, of few values
 _CAMEL = re.compile(r".*[a-z](Id|ID)|ID[A-Z].*")
 _TIMES = re.compile(r"(.*[_\-. ])?(day|date|week|month|quarter|year|hour|minute|second|time)s?([_\-. ].*)?")
 
@@ -421,11 +424,12 @@ class Identifier:
                 remedy=f"leave [columns.{key}] out, unless its values measure something",
             )
         stay = f", the same within each: {', '.join(self.same[:3])}" if self.same else ""
+        often = f"most on up to {self.most}" if self.most < MOST_ROWS_PER_UNIT else f"many on {self.most} or more"
         without = f", without [columns.{key}]" if declared else ""
         return Finding(
             level=Level.LOOK,
             where=self.name,
-            words=f"{self.values:,} values repeat, most on up to {self.most} rows{stay}. They look like persons with "
+            words=f"{self.values:,} values repeat, {often} rows{stay}. They look like persons with "
             "several rows, and without unit each row is protected, not each person",
             remedy=f"unit = {toml_value(self.name)} and max_rows_per_unit = {self.most} in [table]{without}, if they "
             "are persons",
@@ -488,6 +492,11 @@ class _Cells:
         return bool(_NAMED.fullmatch(self.name.lower()) or _CAMEL.fullmatch(self.name))
 
     @property
+    def names_persons(self) -> bool:
+        """Whether its name says whom it identifies, and it has as many values as persons are."""
+        return len(self.texts) >= _FEWEST and bool(_PERSONS.fullmatch(self.name.lower()))
+
+    @property
     def whole(self) -> bool:
         return all(parse_number(text.encode()).is_integer() for text in self.texts)
 
@@ -541,14 +550,15 @@ def _identifier(column: _Cells, columns: Sequence[_Cells]) -> Identifier | None:
     several = column.present / values
     if several < _REPEATED:
         return _of_rows(column) if values >= _FEWEST else None
-    if several > _MOST_ROWS or (values < _FEWEST and not column.names_identifier):
+    named = column.names_identifier or column.names_persons
+    if (several > _MOST_ROWS and not column.names_persons) or (values < _FEWEST and not named):
         return None
     others = [other for other in columns if other is not column]
     same = tuple(other.name for other in others if other.stays_within(column))
-    if not column.names_identifier and not (same and _come_as_persons(column, others)):
+    if not named and not (same and _come_as_persons(column, others)):
         return None
     most = min(MOST_ROWS_PER_UNIT, max(2, int(np.quantile(column.counts, _COVERED, method="higher"))))
-    return Identifier(name=column.name, values=values, most=most, named=column.names_identifier, same=same)
+    return Identifier(name=column.name, values=values, most=most, named=named, same=same)
 
 
 def _of_rows(column: _Cells) -> Identifier | None:
