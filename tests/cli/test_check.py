@@ -17,7 +17,7 @@ def test_a_private_look(here, run):
     assert all(line.startswith(f"[{PRIVATE}]") for line in result.stdout.splitlines())
     assert stat.S_IMODE(os.stat("look.html").st_mode) == 0o600
     assert "already exists" in run(*words, "--html", "look.html", code=2).stderr
-    assert "can't be written" in run(*words, "--html", "nowhere/look.html", code=2).stderr
+    assert "its folder is missing. Make it first" in run(*words, "--html", "nowhere/look.html", code=2).stderr
 
 
 def test_damage_has_an_exit_code(here, run):

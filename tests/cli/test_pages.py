@@ -92,4 +92,4 @@ def test_pages_are_never_replaced(books, here, run, command):
     assert "page.html already exists. Choose another name" in refused.stderr
     assert refused.stdout == ""
     assert (here / "page.html").read_text() == "mine"
-    assert "can't be written" in run(*command, "--html", "nowhere/page.html", code=2).stderr
+    assert "its folder is missing. Make it first" in run(*command, "--html", "nowhere/page.html", code=2).stderr

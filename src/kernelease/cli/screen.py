@@ -112,9 +112,11 @@ Html: TypeAlias = Annotated[
 
 
 def check_free(page: Path | None) -> None:
-    """Refuse a page that exists already, before anything is done."""
+    """Refuse a page that exists already, or whose folder does not, before anything is done."""
     if page is not None and os.path.lexists(page):
         raise ParameterError(f"{page} already exists. Choose another name for the page.")
+    if page is not None and not page.absolute().parent.is_dir():
+        raise ParameterError(f"{page} can't be written: its folder is missing. Make it first.")
 
 
 def write_new(page: Path, text: str, *, private: bool = False) -> None:

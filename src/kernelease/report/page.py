@@ -456,11 +456,13 @@ def embed_json(content: Any) -> str:
 
 
 def check_page(out: str | Path, *, overwrite: bool = False) -> None:
-    """Raise `BundleError` if a page can't be written there: another ending, or a file that is not to be replaced."""
+    """Raise `BundleError` if a page can't be written there: by its name, its folder, or a file in its place."""
     if Path(out).suffix.lower() not in _ENDINGS:
         raise BundleError(f"{out}: the name of a page must end in .html.")
     if not overwrite and os.path.lexists(out):
         raise BundleError(f"{out} already exists. Choose another name, or give --overwrite (overwrite=True in Python).")
+    if not os.path.isdir(Path(out).absolute().parent):
+        raise BundleError(f"{out} could not be written: its folder is missing. Make it first.")
 
 
 def write_page(content: Mapping[str, Any], out: str | Path, *, overwrite: bool = False) -> Path:
