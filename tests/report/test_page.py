@@ -24,7 +24,7 @@ from kernelease.cli import app
 from kernelease.errors import BundleError, ParameterError
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.report import sheet as assets
-from kernelease.report.columns import pair_records, worth
+from kernelease.report.columns import pair_records, worth, worth_in_words
 from kernelease.report.marginals import marginal_records
 from kernelease.report.page import (
     check_private_name,
@@ -207,5 +207,15 @@ def test_the_page_of_persons_with_several_rows_needs_no_identifier(tmp_path: Pat
     shown = _data(report_bundle(tmp_path / "bundle", tmp_path / "page.html")[0].read_text(encoding="utf-8"))
     assert [column["name"] for column in shown["columns"]] == ["age"]
     assert "each person (up to 3 rows of one who)" in json.dumps(shown)
+    assert (shown["promise"]["one"], shown["rows"]) == ("person", len(set(visits.column("who").to_pylist())))
+    assert "Every person counts once" in (tmp_path / "bundle" / "datasheet.md").read_text(encoding="utf-8")
     assert all(finding.holds for finding in verify(tmp_path / "bundle", refit=True))
     assert owner_record(release, visits)["rows"] == 900
+
+
+def test_a_page_is_not_good_for_shares_that_may_be_off_by_everything() -> None:
+    """A table of three rows was called good for shares to ± 434 %."""
+    schema = Schema.parse('[columns.ill]\ntype = "boolean"\n')
+    release = ke.release(pa.table({"ill": [True, False, True]}), schema=schema, privacy=(0.5, 1e-6))
+    assert sealed_contents(release, {}, bundle="b")["worth"]["good"] == []
+    assert not any("±" in sentence for sentence in worth_in_words(release.answers()))

@@ -250,6 +250,8 @@ def _unit(certificate: Certificate, domain: Domain) -> Lines:
     if schema is not None and schema.unit is not None:
         yield f"Of a person with more rows than that, the others were left out. Rows without a {_plain(schema.unit)}: "
         yield f"{'dropped' if schema.rows_without_unit == 'drop' else 'counted as one person'}."
+        yield "Every person counts once, as the average of their rows: shares and means are over persons, and a "
+        yield "synthetic row is one of a person."
     yield {
         Neighbours.REPLACE_ONE: f"Their number, {certificate.rows:,.0f}, is public and not protected.",
         Neighbours.ADD_REMOVE: "Their number is protected too; where one is stated, it holds noise.",

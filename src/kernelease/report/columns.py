@@ -206,9 +206,10 @@ def worth_in_words(answers: Answers) -> list[str]:
 
 
 def _share(answers: Answers) -> str | None:
-    """How far a share of a single column may be off, of the column with the most noise."""
+    """How far a share of a single column may be off, of the column with the most noise; None beyond all shares."""
     noises = [item.noise for item in _of(answers, 1) if item.noise is not None]
-    return _percent(_TWO_SIDED * max(noises) / answers.rows) if noises else None
+    share = _TWO_SIDED * max(noises, default=math.inf) / answers.rows
+    return _percent(share) if share < 1.0 else None
 
 
 def _smallest(answers: Answers) -> tuple[int | None, int | None]:

@@ -178,6 +178,7 @@ def promise_record(release: Release) -> dict[str, Any]:
         "mu": number(certificate.mu),
         "neighbours": certificate.neighbours.value,
         "unit": certificate.unit,
+        "one": certificate.one,
         "rows": number(certificate.rows),
         "published": certificate.published_rows,
         "method": certificate.method,

@@ -98,7 +98,8 @@ def show_bundle(
             shown += [(name, f"{len(table):,} rows") for name, table in content.tables.items()]
         elif isinstance(content, Release):
             fields["rows"], fields["columns"] = content.table.num_rows, content.rows.column_names
-            shown.append(("rows", f"{content.table.num_rows:,} of {len(content.rows.column_names)} columns"))
+            of = ", each of one person" if certificate.one == "person" else ""
+            shown.append(("rows", f"{content.table.num_rows:,} of {len(content.rows.column_names)} columns{of}"))
         shown += certificate_facts(certificate)
         notices = (content if isinstance(content, Measurements) else content.measurements).notices
         fields["notices"] = list(notices)

@@ -10,11 +10,11 @@ function overviewPanel() {
         el("h2", {}, "What is this?"),
         el("p", { class: "lead" }, ...(DATA.columns.length === 0 ? ["Synthetic vectors, published in place of private ones, with the noisy means that they were made from."]
           : DATA.tables !== undefined ? [`Synthetic tables, published in place of ${DATA.tables.map(({ name }) => short(name)).join(" and ")}, with the noisy counts that they were made from.`] : ["A synthetic table, published in place of ", named(DATA.title, 60), ", with the noisy counts that it was made from."]), " No row in it is a person."),
-        DATA.tables === undefined ? null : el("p", {}, `Every ${short(DATA.person)} counts once here: its records share its weight. So a share or a mean of records is one over ${short(DATA.person)}s.`),
+        DATA.tables === undefined ? personsSentence(promise) : el("p", {}, `Every ${short(DATA.person)} counts once here: its records share its weight. So a share or a mean of records is one over ${short(DATA.person)}s.`),
         DATA.notices.map((notice) => el("p", { class: "notice bad" }, notice)),
         factsOf([
           DATA.tables !== undefined ? ["Published", DATA.tables.map(({ name, rows }) => `${whole(rows)} ${short(name)}`).join(", ")] : null,
-          [DATA.tables === undefined ? "Private table" : `Private ${short(DATA.person)}s`, `${whole(DATA.rows)} ${DATA.total === null ? "rows by a noisy count" : "rows"}${DATA.columns.length === 0 ? "" : `, ${DATA.columns.length} columns`}`],
+          [DATA.tables === undefined ? "Private table" : `Private ${short(DATA.person)}s`, `${whole(DATA.rows)} ${DATA.tables === undefined ? promise.one : "row"}s${DATA.total === null ? " by a noisy count" : ""}${DATA.columns.length === 0 ? "" : `, ${DATA.columns.length} columns`}`],
           DATA.tables !== undefined ? null : ["Published", `${whole(DATA.synthetic_rows)} synthetic rows`],
           ["Protects", shown(promise.unit)],
           ["Method", shown(promise.method)],
@@ -26,6 +26,12 @@ function overviewPanel() {
       el("div", {}, el("h3", {}, "Signature and checksums"), el("div", { id: "seals" })),
       el("div", {}, el("h3", {}, "How to cite"), copyable("Text", citation()))),
   ];
+}
+
+/** What is counted, where a person may have several rows. */
+function personsSentence(promise) {
+  if (promise.one !== "person") return null;
+  return el("p", {}, "Every person counts once here, as the average of their rows: a share or a mean is one over persons, and a synthetic row is one of a person.");
 }
 
 /** What the release is good for, and what not: two sentences for the head of the page. */
