@@ -190,3 +190,17 @@ def test_every_line_says_that_it_is_private() -> None:
 def test_a_finding_says_something() -> None:
     with pytest.raises(ParameterError, match="must say something"):
         Finding(level=Level.NOTE, where="x", words="", remedy="y")
+
+
+@pytest.mark.parametrize("kind", ['"category"\nvalues = ["[1]"]', '"integer"\nmin = 0\nmax = 9', '"boolean"'])
+def test_lists_and_records_are_named_and_stop_a_release(kind: str) -> None:
+    """Arrow counts neither. Nothing of them is quoted, and undeclared ones are in nobody's way."""
+    table = pa.table({"a": [1, 2] * 50, "tags": [[1], [1, 2]] * 50, "": [{"x": 1}] * 100})
+    declared = Schema.parse(f"[columns.tags]\ntype = {kind}\n")
+    found = of(check(table, declared), "tags")
+    assert found.level is Level.DAMAGE
+    assert "'list<item: int64>' 100 times" in found.words
+    assert [one.where for one in format_damage(table, declared)] == ["tags"]
+    undeclared = check(table, Schema.parse('[columns.a]\ntype = "integer"\nmin = 0\nmax = 9\n'))
+    assert undeclared.level is Level.NOTE
+    assert of(undeclared, "columns").words == "not in the schema, so not released: tags, one without a name"

@@ -426,3 +426,11 @@ def test_answers_are_released_as_they_are_written(tmp_path: Path) -> None:
         ("category", ("no", "yes")),
         ("boolean", ("false", "true")),
     ]
+
+
+def test_lists_and_records_are_left_out(tmp_path: Path) -> None:
+    table = pa.table({"a": [1, 2] * 50, "tags": [[1], [1, 2]] * 50, "one": [{"x": 1}] * 100})
+    pq.write_table(table, tmp_path / "t.parquet")
+    text = looked(tmp_path / "t.parquet")
+    assert Schema.parse(text).names == ("a",)
+    assert text.count("is left out: its cells are lists or records: make a column of each part in the source") == 2

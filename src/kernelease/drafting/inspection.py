@@ -280,7 +280,7 @@ def _of_names(source: Source, declared: Collection[str | None]) -> Iterator[Find
         yield Finding(
             level=Level.NOTE,
             where="columns",
-            words=f"not in the schema, so not released: {', '.join(extra)}",
+            words=f"not in the schema, so not released: {', '.join(name or 'one without a name' for name in extra)}",
             remedy="nothing, if that is meant; else declare them",
         )
 

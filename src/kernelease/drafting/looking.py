@@ -24,6 +24,7 @@ from kernelease.drafting.tally import (
     MARKS,
     NULL_SPELLINGS,
     Identifier,
+    as_countable,
     date_format,
     find_identifiers,
     marks_in,
@@ -128,9 +129,11 @@ def draft_by_looking(
     written = _with_encoding(data, query, written)
     source = open_source(data, query=query, csv=CsvFormat.of(written))
     cells: dict[str, Counter[str]] = {column: Counter() for column in source.names()}
+    nested = set()
     for batch in source.batches(source.names()):
+        nested |= {field.name for field in batch.schema if pa.types.is_nested(field.type)}
         for column, counter in cells.items():
-            for item in pc.value_counts(batch.column(column)):
+            for item in pc.value_counts(as_countable(batch.column(column))):
                 value = item["values"].as_py()
                 counter["" if value is None else text_of(value)] += item["counts"].as_py()
     looks = [_Look(name=column, cells=counter) for column, counter in cells.items()]
@@ -141,6 +144,9 @@ def draft_by_looking(
         look.name: why for look in looks if (why := look.left_out(identifiers.get(look.name), unit)) is not None
     }
     left_out |= dict.fromkeys(keys or (), "it is a key")
+    left_out |= dict.fromkeys(
+        sorted(nested), "its cells are lists or records: make a column of each part in the source"
+    )
     left_out |= {look.name: "it has no name: give it one in the source" for look in looks if not look.name}
     kept = [look for look in looks if look.name not in left_out]
     written = _detect_spellings(written, looks, kept, numerals, nulls="nulls" in source.heeds())

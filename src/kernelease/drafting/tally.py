@@ -131,7 +131,7 @@ class Tally:
         return np.asarray(probe.encode(array) == len(column.vocabulary))
 
     def _remember(self, cells: pa.Array) -> None:
-        for item in pc.value_counts(cells):
+        for item in pc.value_counts(as_countable(cells)):
             text = text_of(item["values"].as_py())
             if text in self.cells or len(self.cells) < _MOST_DISTINCT:
                 self.cells[text] += item["counts"].as_py()
@@ -468,7 +468,7 @@ class _Cells:
         """Of pieces, which may differ in type."""
         known: dict[str, int] = {"": -1}
         codes = []
-        for array in arrays:
+        for array in map(as_countable, arrays):
             coded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
             own = [
                 -1 if text is None else known.setdefault(text_of(text), len(known) - 1)
@@ -590,6 +590,14 @@ def _come_as_persons(column: _Cells, others: Sequence[_Cells]) -> bool:
 
 
 _EVERY = 1000  # convention: a date or visit has fewer values that matter
+
+
+def as_countable(array: pa.Array) -> pa.Array:
+    """Cells that Arrow can count: of lists and records, of which nothing is read, their type for each."""
+    plain = array.storage if isinstance(array, pa.ExtensionArray) else array
+    if not pa.types.is_nested(plain.type):
+        return plain
+    return pc.if_else(plain.is_valid(), str(plain.type), pa.scalar(None, pa.string()))
 
 
 def text_of(value: object) -> str:
