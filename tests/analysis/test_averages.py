@@ -1,16 +1,19 @@
 """Means, probabilities, counts and expectations: exact where there is no noise, and honest where something is open."""
 
+import datetime as dt
 import math
 
 import numpy as np
 import pytest
 
 from kernelease.analysis.averages import count, crosstab, expectation, mean, probability
+from kernelease.analysis.estimands import Indicator, NumericValue
 from kernelease.analysis.estimate import Target
 from kernelease.analysis.groups import EstimateTable, Groups
 from kernelease.errors import ParameterError, SchemaError
 from kernelease.privacy.accounting import Law
 from kernelease.privacy.sensitivity import Neighbours
+from kernelease.table import Date
 from tests.analysis.tables import SCHEMA, evidence_of, exact_blocks, noisy_blocks, people, simple
 
 ROWS = 3_000
@@ -197,6 +200,12 @@ def test_a_crosstab_adds_up():
 def test_what_is_refused(ask, error, message):
     with pytest.raises(error, match=message):
         ask()
+
+
+def test_dates_have_a_median_in_place_of_a_mean():
+    born = Date(name="born", min=dt.date(1990, 1, 1), max=dt.date(1990, 12, 31))
+    with pytest.raises(ParameterError, match=r"has no mean\. Ask for its median, quantile 0\.5, instead"):
+        NumericValue(column=born, where=Indicator(()))
 
 
 @pytest.mark.slow

@@ -207,7 +207,7 @@ def test_what_was_not_measured_together_is_said(here, run):
         (("mean", "age", "--by", "sex", "--minus", "male", "--over", "male"), "not both"),
         (("mean", "age", "--by", "sex", "--minus", "men"), "There is no 'men' by sex"),
         (("quantile", "age", "2"), "between 0 and 1"),
-        (("mean", "sex"), "has no mean"),
+        (("mean", "sex"), "has no mean. Ask for a probability instead."),
         (("mean", "agee"), "Did you mean age?"),
         (("mean", "age", "--by", "agee"), "Did you mean age?"),
         (("mean", "age", "--where", "agee > 3"), "Did you mean age?"),

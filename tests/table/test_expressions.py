@@ -213,6 +213,8 @@ def test_what_says_the_same(text: str, same: str) -> None:
     ("text", "message"),
     [
         ('sex == "Male"', "there is no column 'Male'. Text goes in single quotes: 'Male'."),
+        ("'sex' == 'Male'", "names in double quotes or none"),
+        ("🙂 == 1", "can't be read from '🙂 == 1' on; a name that is no plain word goes in double quotes"),
         ("sex == Male", "there is no column 'Male'. Text goes in single quotes: 'Male'."),
         ("\"sexx\" == 'Male'", "Did you mean sex? Text goes in single quotes: 'sexx'."),
         ("sexx == 'Male'", "there is no column 'sexx'. Did you mean sex?"),
@@ -259,6 +261,11 @@ def test_what_is_not_understood_is_told(text: str, message: str) -> None:
     with pytest.raises(ParameterError) as error:
         parse(text, COLUMNS)
     assert message in str(error.value)
+
+
+def test_a_name_of_two_words_is_told_to_be_quoted() -> None:
+    with pytest.raises(ParameterError, match=r"no column 'absent'\..*double quotes: \"absent days\""):
+        parse("absent days > 2", (*COLUMNS, Integer(name="absent days", min=0, max=9)))
 
 
 @pytest.mark.parametrize(

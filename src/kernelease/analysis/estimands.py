@@ -134,9 +134,9 @@ class NumericValue(Integrand):
 
     def __post_init__(self) -> None:
         if self.column.tag not in NUMERIC:
+            instead = "its median, quantile 0.5," if self.column.family == "time" else "a probability"
             raise ParameterError(
-                f"Column {self.column.name!r} is of type {self.column.tag} and has no mean. "
-                "Ask for a probability instead."
+                f"Column {self.column.name!r} is of type {self.column.tag} and has no mean. Ask for {instead} instead."
             )
 
     @property

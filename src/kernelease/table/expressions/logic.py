@@ -30,6 +30,7 @@ from kernelease.table.expressions.terms import (
     numbers,
     read_number,
     show,
+    spell_name,
     spell_text,
     tokens,
     unit_of,
@@ -426,6 +427,9 @@ class _Parser:
         text = f" Text goes in single quotes: {spell_text(name)}." if len(name) <= SHOWN else ""
         if token.kind is Kind.WORD and any(part in self._columns for part in name.split("-")):
             return " A minus after a name needs blanks around it."
+        longer = [other for other in self._columns if other.startswith(name) and spell_name(other) != other]
+        if token.kind is Kind.WORD and longer:
+            return f" A name that is no plain word goes in double quotes: {spell_name(longer[0])}."
         if near is None:
             return text
         return f" Did you mean {near}?" + (text if token.kind is Kind.QUOTED else "")
@@ -480,7 +484,7 @@ def _compare(left: Part, operator: str, other: Part) -> Condition:
         return Compared(left=left, operator=operator, right=right)
     if isinstance(right, Column):
         return Compared(left=right, operator=operator.translate(MIRROR), right=left)
-    raise unreadable("a comparison needs a column; text goes in single quotes, and names do not")
+    raise unreadable("a comparison needs a column; text goes in single quotes, and names in double quotes or none")
 
 
 def _text_of(part: Part) -> str:

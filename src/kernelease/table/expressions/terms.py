@@ -87,7 +87,9 @@ def tokens(text: object) -> Iterator[Token]:
     while position < end:
         match = _TOKEN.match(text, position)
         if match is None or match.lastgroup is None:
-            raise unreadable(f"it can't be read from {show(text[position:].strip())} on")
+            rest = text[position:].strip()
+            hint = "" if rest[0].isascii() else "; a name that is no plain word goes in double quotes"
+            raise unreadable(f"it can't be read from {show(rest)} on{hint}")
         yield _token(Kind(match.lastgroup), match[match.lastgroup])
         position = match.end()
 
