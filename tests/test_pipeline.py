@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from kernelease import (
+    Adaptive,
     Interactions,
     MemoryLedger,
     Neighbours,
@@ -216,6 +217,11 @@ def test_one_text_among_numbers_changes_no_other_row() -> None:
         ({"method": SUBSPACE}, "Give a schema for a table, or a kernel"),
         ({"kernel": KERNEL, "method": "Subspace"}, "method must be a Method, got str"),
         ({"kernel": KERNEL, "schema": "[table]"}, "one of the two"),
+        ({"kernel": "gaussian", "method": SUBSPACE}, "kernel must be a Kernel, as Gaussian"),
+        (
+            {"kernel": KERNEL, "method": SUBSPACE, "noise": np.random.default_rng(0)},
+            "noise must be SeededNoise.* got Generator",
+        ),
         ({"kernel": KERNEL, "method": Interactions()}, "needs declared columns"),
     ],
 )
@@ -227,6 +233,17 @@ def test_what_does_not_go_together_is_refused(parameters: dict[str, Any], messag
     with pytest.raises(ParameterError, match=message):
         release(ROWS, privacy=STRONG, ledger=ledger, **parameters)
     assert not ledger.entries
+
+
+@pytest.mark.parametrize(
+    "build",
+    [lambda: Subspace(points=ROWS), lambda: RandomFeatures(start=ROWS), lambda: Adaptive(points=ROWS)],
+    ids=["Subspace", "RandomFeatures", "Adaptive"],
+)
+def test_an_array_is_no_source_of_points(build: Any) -> None:
+    """It would be taken for public rows without a word that it has to be public."""
+    with pytest.raises(ParameterError, match=r"must be a PointSource, as .* or PublicPoints\(rows\), got ndarray"):
+        build()
 
 
 @pytest.mark.parametrize("kernel", [KERNEL, Laplace(lengthscale=2.0)], ids=repr)

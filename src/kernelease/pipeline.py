@@ -40,7 +40,7 @@ from kernelease.methods.plan import Plan, Promise, plan as plan_table, plan_tabl
 from kernelease.methods.several_tables import Bags
 from kernelease.noises import SeededNoise
 from kernelease.privacy.accounting import Privacy
-from kernelease.privacy.noise import SystemNoise
+from kernelease.privacy.noise import NoiseSource, SystemNoise
 from kernelease.privacy.sensitivity import Neighbours, Subject
 from kernelease.progress import Progress, show_progress
 from kernelease.relational.domain_of_tables import TablesDomain
@@ -282,6 +282,11 @@ def _request(
     rows: PrivateRows, method: Method, order: Order, domain: Domain, promised: Privacy, subject: Subject
 ) -> _Request:
     source = SystemNoise() if order.noise is None else order.noise
+    if not isinstance(source, NoiseSource):
+        raise ParameterError(
+            f"noise must be SeededNoise(0) or another NoiseSource, for experiments, got {type(source).__name__}. "
+            "Leave it out for a release that protects anyone."
+        )
     ledger = ledger_of(order.ledger, subject=subject, promised=promised)
     books = Watched(ledger, source, given=order.ledger is not None)
     context = Context(
@@ -511,6 +516,8 @@ def rehearse(
 
 
 def _domain(schema: Schema | None, kernel: Kernel | None) -> Domain:
+    if kernel is not None and not isinstance(kernel, Kernel):
+        raise ParameterError(f"kernel must be a Kernel, as Gaussian(lengthscale=1.0), got {type(kernel).__name__}.")
     if schema is not None and kernel is None:
         return TableDomain(schema)
     if kernel is not None and schema is None:

@@ -122,6 +122,15 @@ class PointSource(Kind, ABC):
         return 0
 
 
+def check_points(name: str, source: object) -> None:
+    """Raise unless `source` says where public points come from: an array of them is no source yet."""
+    if not isinstance(source, PointSource | PublishedRows):
+        raise ParameterError(
+            f"{name} must be a PointSource, as NormalPoints(dimension=2) or PublicPoints(rows), got "
+            f"{type(source).__name__}."
+        )
+
+
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NormalPoints(PointSource):

@@ -30,7 +30,7 @@ from kernelease.fit.gaussians.sliding_frank_wolfe import (
     SlidingFrankWolfe,
     Whereabouts,
 )
-from kernelease.fit.solver import Outcome, PointSource, PublishedRows, Solution, SyntheticSet
+from kernelease.fit.solver import Outcome, PointSource, PublishedRows, Solution, SyntheticSet, check_points
 from kernelease.fit.tilting import Tilted, Tilting, match_mean
 from kernelease.kernels.kernel import Kernel
 from kernelease.kernels.numeric import Gaussian, ShiftInvariant
@@ -384,6 +384,7 @@ class Adaptive(Method):
     device: str | None = None
 
     def __post_init__(self) -> None:
+        check_points("Adaptive: points", self.points)
         if self.features is not None:
             check_integer("Adaptive: features", self.features, 2, 2**20)
         check_integer("Adaptive: rank", self.rank, 1, _SPANNING)

@@ -23,6 +23,7 @@ from kernelease.fit.solver import (
     PublishedRows,
     Solution,
     SyntheticSet,
+    check_points,
 )
 from kernelease.fit.weights import Constraint, Free, WeightSolver, tolerance_at_noise
 from kernelease.kernels.kernel import as_rows
@@ -77,6 +78,7 @@ class Subspace(Method):
     lemma: bool = False
 
     def __post_init__(self) -> None:
+        check_points("Subspace: points", self.points)
         for name, value in (("count", self.count), ("rank", self.rank)):
             if value is not None:
                 check_integer(f"Subspace: {name}", value, 1, 2**62)
@@ -200,6 +202,7 @@ class RandomFeatures(Method):
     estimator: Estimator = EmpiricalMean()
 
     def __post_init__(self) -> None:
+        check_points("RandomFeatures: start", self.start)
         if self.features is None or isinstance(self.features, FeatureMap):
             return
         check_integer("RandomFeatures: features", self.features, 2, 2**62)

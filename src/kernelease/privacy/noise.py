@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any, Protocol, final
+from typing import Any, Protocol, final, runtime_checkable
 
 import numpy as np
 
@@ -23,6 +23,7 @@ LEAST_LAPLACE_SCALE = 1 / 12  # in integers: one draw in 80,000 differs from 0, 
 _BLOCK = 4096  # draws at a time, so that threads share them evenly
 
 
+@runtime_checkable
 class NoiseSource(Protocol):
     """Integer noise of an exact law. `private` says whether it may protect anyone."""
 
