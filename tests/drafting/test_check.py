@@ -204,3 +204,16 @@ def test_lists_and_records_are_named_and_stop_a_release(kind: str) -> None:
     undeclared = check(table, Schema.parse('[columns.a]\ntype = "integer"\nmin = 0\nmax = 9\n'))
     assert undeclared.level is Level.NOTE
     assert of(undeclared, "columns").words == "not in the schema, so not released: tags, one without a name"
+
+
+def test_what_a_laboratory_can_not_measure_is_shown_as_it_is_written() -> None:
+    """With a decimal comma each such cell was shown as '?', and nulls = ["?"] was advised."""
+    declared = '[source]\ndecimal = ","\n[columns.crp]\ntype = "number"\nmin = 0\nmax = 9\n'
+    table = pa.table({"crp": ["<0,5", "1,5", "2", "3"] * 25})
+    found = of(check(table, Schema.parse(declared)), "crp")
+    assert found.words == "25 of 100 (25 %) cells can't be read as numbers, they become 0.0: '<0,5' 25 times"
+    assert found.remedy == '[source] marks = ["<"] reads each as its limit'
+    marked = declared.replace('decimal = ","', 'decimal = ","\nmarks = ["<"]')
+    assert check(table, Schema.parse(marked)).level is Level.NOTE
+    absent = of(check(pa.table({"crp": ["n/a", "1,5"] * 50}), Schema.parse(declared)), "crp")
+    assert absent.remedy == '[source] nulls = ["n/a"], and nullable = true in [columns.crp]'

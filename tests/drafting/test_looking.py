@@ -434,3 +434,15 @@ def test_lists_and_records_are_left_out(tmp_path: Path) -> None:
     text = looked(tmp_path / "t.parquet")
     assert Schema.parse(text).names == ("a",)
     assert text.count("is left out: its cells are lists or records: make a column of each part in the source") == 2
+
+
+def test_limits_among_numbers_are_told_and_what_is_given_leaves_the_rest_to_find(tmp_path: Path) -> None:
+    """A sign of limits or of decimals on the command line kept the other signs from being found."""
+    cells = [f"1.{i:03d},{i % 10}" if i % 9 else "<0,5" for i in range(900)] * 2
+    (tmp_path / "t.csv").write_text("\n".join(["crp", *cells, ""]))
+    assert "All but limits are numbers: drafted with --mark '<', each is read as its limit" in looked(
+        tmp_path / "t.csv", separator=";"
+    )
+    for told in ({"marks": ("<",)}, {"marks": ("<",), "decimal": ","}):
+        schema = Schema.parse(looked(tmp_path / "t.csv", separator=";", **told))
+        assert (schema.column("crp").tag, schema.source.thousands, schema.source.decimal) == ("number", ".", ",")

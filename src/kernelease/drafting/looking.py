@@ -27,6 +27,7 @@ from kernelease.drafting.tally import (
     as_countable,
     date_format,
     find_identifiers,
+    limits_in,
     marks_in,
     starts_with_nothing,
     text_of,
@@ -137,7 +138,7 @@ def draft_by_looking(
                 value = item["values"].as_py()
                 counter["" if value is None else text_of(value)] += item["counts"].as_py()
     looks = [_Look(name=column, cells=counter) for column, counter in cells.items()]
-    numerals = _numerals(looks) if written.numerals.usual and "decimal" in source.heeds() else written.numerals
+    numerals = _numerals(looks, written) if "decimal" in source.heeds() else written.numerals
     identifiers = {found.name: found for found in find_identifiers(source)}
     unit = unit_of(tuple(identifiers.values())) if keys is None else None
     left_out = {
@@ -299,7 +300,17 @@ class _Look:
         if len(self.present) <= MOST_CATEGORIES:
             order = in_order(tuple(self.present))
             return self._list_values("category") if order is None else self._list_values("ordinal", order)
-        return self._many()
+        (kind, value, told), *others = self._many()
+        return (kind, value, told + self._limits(numerals)), *others
+
+    def _limits(self, numerals: Numerals) -> str:
+        """What to do where all but limits, such as <0.5, are numbers."""
+        limits = [cell for cell in self.present if limits_in((cell,))]
+        rest = replace(self, cells=Counter({cell: self.present[cell] for cell in self.present if cell not in limits}))
+        if not limits or not any(rest.numeric(way) for way in (numerals, _ORDINARY, *LOCAL_NUMERALS)):
+            return ""
+        signs = " ".join(f"--mark '{sign}'" for sign in limits_in(limits))
+        return f" All but limits are numbers: drafted with {signs}, each is read as its limit"
 
     def _list_values(self, kind: str, values: Sequence[str] | None = None) -> Lines:
         """All values: none is left for `other`."""
@@ -492,17 +503,25 @@ def _is_null(cell: str, *, text: bool = False) -> bool:
     return cell.strip().lower() in (NULL_SPELLINGS - ANSWERS if text else NULL_SPELLINGS)
 
 
-def _numerals(looks: list[_Look]) -> Numerals:
+def _numerals(looks: list[_Look], written: Written) -> Numerals:
     """The way of writing that makes numbers of the most columns; the ordinary one where no other does better.
 
-    With the marks that stand around these numbers, as far as they make numbers of further columns.
+    With the marks that stand around these numbers, as far as they make numbers of further columns. What the owner has
+    said of it stays.
     """
+    allowed = [
+        way
+        for way in (_ORDINARY, *LOCAL_NUMERALS)
+        if written.decimal in (None, way.decimal) and written.thousands in (None, way.thousands)
+    ] or [replace(written.numerals, marks=())]
 
     def best(marks: tuple[str, ...]) -> Numerals:
-        ways = (replace(way, marks=marks) for way in (_ORDINARY, *LOCAL_NUMERALS))
+        ways = (replace(way, marks=marks) for way in allowed)
         return max(ways, key=lambda local: sum(look.numeric(local) for look in looks))
 
-    plain = best(())
+    plain = best(written.marks or ())
+    if written.marks is not None:
+        return plain
     marked = [look for look in looks if not look.numeric(plain) and look.marks]
     if not marked:
         return plain

@@ -28,6 +28,7 @@ from kernelease.table.parsing import (
     FORMATS,
     MICROSECOND,
     MOST_ROWS_PER_UNIT,
+    UNREAD,
     DateFormat,
     Numerals,
     identities,
@@ -132,7 +133,7 @@ class Tally:
 
     def _remember(self, cells: pa.Array) -> None:
         for item in pc.value_counts(as_countable(cells)):
-            text = text_of(item["values"].as_py())
+            text = text_of(item["values"].as_py()).removeprefix(UNREAD)
             if text in self.cells or len(self.cells) < _MOST_DISTINCT:
                 self.cells[text] += item["counts"].as_py()
 
@@ -158,6 +159,7 @@ MARKS: Final = (  # convention: what is no part of a number before or after it; 
     *("$", "€", "£", "¥", "₹", "%", "()", "USD", "EUR", "GBP", "CHF", "kr"),
     *("kg", "g", "mg", "lb", "lbs", "km", "m", "cm", "mm", "mi", "ml", "l", "°C", "°F", "h", "min"),
 )
+_LIMIT = re.compile(r"\s*([<>])\s*[0-9]")
 _DIGITS_WITHIN = re.compile("[0-9][0-9.,' \u00a0\u202f]*")
 _MOST = 0.9  # of cells that can't be read: what reads so many of them is suggested
 
@@ -203,6 +205,8 @@ def _remedy(column: Column, cells: Counter[str]) -> str:
         lines.append(f'[source] dates = "{form}"')
     if present and isinstance(column, Integer | Number) and (local := local_numerals(present)):
         lines.append(f"[source] {_numerals_line(local)}")
+    if isinstance(column, Integer | Number) and (signs := limits_in(present)):
+        lines.append(f"[source] marks = {toml_value(list(signs))} reads each as its limit")
     if absent:
         nullable = "" if column.nullable else f", and nullable = true in [columns.{column.name}]"
         lines.append(f"[source] nulls = {toml_value(sorted(absent))}{nullable}")
@@ -251,6 +255,16 @@ def marks_in(cells: Iterable[str]) -> tuple[str, ...]:
     ends |= {cell[1:-1] for cell in ends if cell[:1] == "(" and cell[-1:] == ")"}
     around = {part.strip(" +-\u00a0") for cell in ends for part in cell.split("0")}
     return tuple(mark for mark in MARKS if mark in around or (mark == "()" and {"(", ")"} <= around))
+
+
+def limits_in(cells: Iterable[str]) -> tuple[str, ...]:
+    """The signs that make limits of numbers, as of what a laboratory can't measure; none where a cell is no limit.
+
+    >>> limits_in(["<0.5", "> 90"]), limits_in(["<0.5", "low"])
+    (('<', '>'), ())
+    """
+    found = [_LIMIT.match(cell) for cell in cells]
+    return tuple(sorted({one[1] for one in found if one})) if all(found) else ()
 
 
 def starts_with_nothing(cell: str, local: Numerals) -> bool:

@@ -232,22 +232,22 @@ def _rewrite(array: pa.Array, rewrite: Callable[[str], str | None]) -> pa.Array:
 DECIMALS = (".", ",")
 THOUSANDS = (",", ".", " ", "'")
 _BLANKS = " \u00a0\u202f"  # a blank between thousands may be any of the three
-_NO_NUMBER = b"?"  # what a text becomes that is no number so written: no reader takes it for one
+UNREAD = "\x1a"  # before a text that is no number so written: no reader takes it for one, and a private look shows it
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Numerals:
-    """How numbers are written: the sign before their decimals, the one between thousands, and marks around them.
+    r"""How numbers are written: the sign before their decimals, the one between thousands, and marks around them.
 
     Thousands are groups of three digits, or none: 1.234,5 and 1234,5 are one number, and 1.23,4 is none. A mark, such
     as $, % or kg, may stand before or after a number and says nothing; the mark () means that (12) is −12.
 
     >>> local = Numerals(decimal=",", thousands=".")
     >>> local.plain(pa.array(["1.234,5", "7", "-0,25", "1.5", None])).to_pylist()
-    ['1234.5', '7', '-0.25', '?', None]
+    ['1234.5', '7', '-0.25', '\x1a1.5', None]
     >>> Numerals(thousands=",", marks=("$", "()")).plain(pa.array(["$1,250", "-$ 3.5", "($7)", "7 %"])).to_pylist()
-    ['1250', '-3.5', '-7', '?']
+    ['1250', '-3.5', '-7', '\x1a7 %']
     """
 
     decimal: str = "."
@@ -282,10 +282,10 @@ class Numerals:
         minus = "()" in self.marks and cell.startswith("(") and cell.endswith(")")
         found = _numeral_pattern(self.decimal, self.thousands, self.marks).fullmatch(cell[1:-1] if minus else cell)
         if found is None or (minus and found[1]):
-            return _NO_NUMBER.decode()
+            return UNREAD + text
         sign, whole, fraction, exponent = found.groups()
         digits = re.sub("[^0-9]", "", whole or "") + (f".{fraction}" if fraction is not None else "")
-        return f"{'-' if minus else sign or ''}{digits}{exponent or ''}" or _NO_NUMBER.decode()
+        return f"{'-' if minus else sign or ''}{digits}{exponent or ''}" or UNREAD + text
 
 
 @functools.cache
