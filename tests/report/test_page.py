@@ -211,6 +211,7 @@ def test_the_page_of_persons_with_several_rows_needs_no_identifier(tmp_path: Pat
     assert "Every person counts once" in (tmp_path / "bundle" / "datasheet.md").read_text(encoding="utf-8")
     assert all(finding.holds for finding in verify(tmp_path / "bundle", refit=True))
     assert owner_record(release, visits)["rows"] == 900
+    assert release.count().about == "number of persons"
 
 
 def test_a_page_is_not_good_for_shares_that_may_be_off_by_everything() -> None:

@@ -374,7 +374,8 @@ def count(
     def ratio(group: tuple[Condition, ...]) -> tuple[Integrand, Integrand | None]:
         return Indicator((*base.parts, *group)), None
 
-    return _ask(evidence, ratio, "number of rows", where, by, is_total=True)
+    about = "number of rows" if evidence.schema.unit is None else "number of persons"
+    return _ask(evidence, ratio, about, where, by, is_total=True)
 
 
 def expectation(

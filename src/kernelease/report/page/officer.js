@@ -12,7 +12,7 @@ function officerPanel() {
         promise.mu > 0 && ["mu (Gaussian privacy)", brief(promise.mu)],
         ["neighbouring tables", promise.neighbours],
         ["unit of protection", shown(promise.unit)],
-        ["number of rows", DATA.total === null ? `protected; by a noisy count ${whole(DATA.rows)}` : `${whole(DATA.rows)}, public`],
+        [DATA.tables === undefined ? `number of ${promise.one}s` : "number of rows", DATA.total === null ? `protected; by a noisy count ${whole(DATA.rows)}` : `${whole(DATA.rows)}, public`],
         promise.published > 0 && ["without guarantee", `${whole(promise.published)} rows published before`],
         ["method", short(promise.settings, 300)],
         promise.kernel && ["kernel", short(promise.kernel, 200)],
