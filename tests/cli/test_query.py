@@ -243,3 +243,7 @@ def test_an_answer_that_says_little_gives_the_reason_once():
     assert str(show(hidden, 0.95)[-1]) == "says little: the noise hides it"
     groups = Groups("sex", {"F": hidden, "M": hidden, "X": Estimate.normal(0.5, noise=0.01)})
     assert str(show(groups, 0.95)[-1]) == "says little about F, M: the noise hides it"
+    pairs = Groups(("sex", "town"), {("F", "a"): hidden, ("M", "b"): hidden, ("X", "a"): groups["X"]})
+    assert str(show(pairs, 0.95)[-1]) == "says little about F, a; M, b: the noise hides it"
+    every = Groups("sex", {"F": hidden, "M": hidden})
+    assert str(show(every, 0.95)[-1]) == "says little about any of them: the noise hides it"

@@ -132,7 +132,9 @@ def _remarks(estimates: Mapping[str, Estimate]) -> list[str]:
     remarks = dict.fromkeys(estimate.remark for estimate in estimates.values() if estimate.remark)
     for why in dict.fromkeys(estimate.why for estimate in estimates.values() if estimate.says_little):
         weak = [label for label, estimate in estimates.items() if estimate.says_little and estimate.why == why]
-        named = ", ".join(weak[:10]) + (" and others" if len(weak) > 10 else "")
+        sign = "; " if any(", " in label for label in weak) else ", "
+        named = sign.join(weak[:10]) + (" and others" if len(weak) > 10 else "")
+        named = "any of them" if len(weak) == len(estimates) else named
         remarks["says little" + ("" if weak == ["all"] else f" about {named}") + f": {why}"] = None
     return list(remarks)
 
