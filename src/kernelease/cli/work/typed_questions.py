@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
-from kernelease.errors import ParameterError, nearest
+from kernelease.errors import ParameterError, closest
 
 if TYPE_CHECKING:
     from kernelease.analysis.estimate import Estimate, Target
@@ -201,12 +201,26 @@ def read_question(question: str, operands: list[str]) -> tuple[str, list[str]]:
     question, more = _HABITS.get(question, (question.replace("_", "-"), ()))
     names = tuple(QUESTIONS)
     if question not in names:
-        raise ParameterError(f"query: must be one of {', '.join(names)}, got {question!r}.{nearest(question, names)}")
+        raise ParameterError(f"query: must be one of {', '.join(names)}, got {question!r}.{_hint(question, operands)}")
     operands = [operand for operand in (*operands, *more) if operand]
     known = QUESTIONS[question]
     if not known.least <= len(operands) <= known.most:
         raise ParameterError(f"query: {question} takes {known.example}; got {len(operands)} operands.")
     return question, operands
+
+
+def _hint(question: str, operands: list[str]) -> str:
+    """What to ask instead of a question that there is not."""
+    near = closest(question, QUESTIONS, least=0.7)
+    if near is not None:
+        return f" Did you mean {near}?"
+    return _INSTEAD.get(question, "" if operands else f" What is asked goes before the column: mean {question!r}.")
+
+
+_EXTREME = (
+    " The least and the largest value are one person's, and no noise hides them: ask quantile COLUMN 0.01 or 0.99."
+)
+_INSTEAD = {"sum": " A sum is the mean of all times the count.", "min": _EXTREME, "max": _EXTREME}
 
 
 def refuse(by: str | list[str] | None, minus: str | None, over: str | None) -> None:
