@@ -329,6 +329,7 @@ class TestString:
         (Date, {"min": 5, "max": "2024-01-01"}, "min", "must be a date like 2024-12-31, got 5"),
         (Date, {"min": "soon", "max": "2024-01-01"}, "min", "must be a date like 2024-12-31, got 'soon'"),
         (Date, {"min": datetime.datetime(2024, 1, 1), "max": "2025-01-01"}, "min", "must be a date like"),
+        (Datetime, {"min": datetime.date(2024, 1, 1), "max": "2025-01-01"}, "min", "T23:59:59, got 2024-01-01."),
         (Date, {"min": "2024-01-01", "max": "2024-01-09", "resolution": 9}, "resolution", "whole days, 1 to max - min"),
         (
             Date,

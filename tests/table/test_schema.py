@@ -100,6 +100,7 @@ def _edit(old: str, new: str) -> str:
             31,
             "column 'beds': type must be one of .* Did you mean integer?",
         ),
+        (_edit('type = "integer"', 'type = "text"'), 31, r"type must be one of .* Did you mean string\?"),
         (_edit('type = "integer"\n', ""), 30, "column 'beds': type must be one of .* got None"),
         (
             _edit('    "day = 1",', '    "icu",'),

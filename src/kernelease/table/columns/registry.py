@@ -19,6 +19,11 @@ _ORDER = (
     *("type", "from", "minus", "min", "max", "resolution", "decimals", "scale", "cells"),
     *("values", "prefix", "groups", "max_length", "other", "nullable", "default", "null_when"),
 )
+_ELSEWHERE = {  # what other tools call a type, and what it is here
+    **dict.fromkeys(("float", "double", "real", "decimal", "numeric"), "number"),
+    **dict.fromkeys(("factor", "enum", "nominal"), "category"),
+    **{"text": "string", "timestamp": "datetime", "bigint": "integer", "yes/no": "boolean"},
+}
 FILL_IN = "FILL IN"
 """What a draft puts where the owner must decide."""
 
@@ -45,7 +50,8 @@ def column_from_dict(name: str, body: object) -> Column:
     if tag == FILL_IN:
         raise column_error(name, f"type is not filled in yet: {known}.", "type")
     if not isinstance(tag, str) or tag not in COLUMN_TYPES:
-        hint = nearest(str(tag), tuple(COLUMN_TYPES))
+        own = _ELSEWHERE.get(str(tag).lower())
+        hint = nearest(str(tag), tuple(COLUMN_TYPES)) if own is None else f" Did you mean {own}?"
         raise column_error(name, f"type must be one of {known}, got {tag!r}.{hint}", "type")
     kind = COLUMN_TYPES[tag]
     keys = _with_ends(name, kind, {key: value for key, value in body.items() if key != "type"})

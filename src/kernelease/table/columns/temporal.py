@@ -38,7 +38,8 @@ class _Temporal(Stepped):
             given = self._raw_field(key)
             value = _read(kind, given)
             if value is None and (key != "default" or given is not None):
-                raise self.error(key, f"{key} must be {expected}, got {given!r}.")
+                got = given if isinstance(given, datetime.date) else repr(given)
+                raise self.error(key, f"{key} must be {expected}, got {got}.")
             object.__setattr__(self, key, value)
 
     def _check_order(self, low: Moment, high: Moment, default: Moment | None) -> None:
