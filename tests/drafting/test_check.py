@@ -217,3 +217,10 @@ def test_what_a_laboratory_can_not_measure_is_shown_as_it_is_written() -> None:
     assert check(table, Schema.parse(marked)).level is Level.NOTE
     absent = of(check(pa.table({"crp": ["n/a", "1,5"] * 50}), Schema.parse(declared)), "crp")
     assert absent.remedy == '[source] nulls = ["n/a"], and nullable = true in [columns.crp]'
+
+
+@pytest.mark.parametrize(("cap", "remedy"), [(4, "a higher max_rows_per_unit"), (16, "16 is the most: if that loses")])
+def test_no_cap_is_advised_that_there_is_not(cap: int, remedy: str) -> None:
+    unit = f'[table]\nunit = "home"\nmax_rows_per_unit = {cap}\n[columns.a]\ntype = "integer"\nmin = 0\nmax = 9\n'
+    table = pa.table({"home": [f"H{i % 30}" for i in range(900)], "a": [i % 9 for i in range(900)]})
+    assert of(check(table, Schema.parse(unit)), "home").remedy.startswith(remedy)

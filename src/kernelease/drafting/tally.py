@@ -393,11 +393,13 @@ class Persons:
         beyond = [count - self.cap for key, count in self.rows.items() if key is not None and count > self.cap]
         if beyond:
             many, lost = share(len(beyond), self.number), share(sum(beyond), total)
+            higher = "a higher max_rows_per_unit, if rows of one person matter; each person then adds more noise"
+            fewer = f"{self.cap} is the most: if that loses too much, make fewer rows of each person, as one a day"
             yield Finding(
                 level=Level.DAMAGE if sum(beyond) >= _MANY * total else Level.NOTE,
                 where=self.unit,
                 words=f"{many} persons have more than {self.cap} rows; {lost} rows are left out",
-                remedy="a higher max_rows_per_unit, if rows of one person matter; each person then adds more noise",
+                remedy=higher if self.cap < MOST_ROWS_PER_UNIT else fewer,
             )
         if nobody:
             yield Finding(
