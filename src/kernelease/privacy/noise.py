@@ -1,6 +1,7 @@
 """Where noise comes from: the operating system, through OpenDP's exact samplers.
 
-`SystemNoise` is the only source that makes a release private. Whatever is touched by another says NOT PRIVATE.
+`SystemNoise` is the only source here that makes a release private: whatever `SeededNoise` touches says NOT PRIVATE.
+A source of one's own that calls itself `private` is taken at its word: nothing can check its law, or that it is secret.
 """
 
 import functools
