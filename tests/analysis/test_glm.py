@@ -112,6 +112,42 @@ def test_intervals_hold(target):
     assert np.median(margins) < 1.6 * 1.96 * np.sqrt(np.mean(np.square(errors)))
 
 
+TAILED = Schema.parse(
+    """
+    [columns.arm]
+    type = "category"
+    values = ["drug", "placebo"]
+
+    [columns.visits]
+    type = "integer"
+    min = 0
+    max = 30
+    """
+)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("apart", [False, True])
+def test_a_long_tail_has_no_more_noise_than_its_few_rows_can_matter(apart):
+    """50 tables each, in which rows with most visits are like all others, or all in one arm: intervals hold."""
+    repeats, generator = 50, np.random.default_rng(5)
+    drug = generator.random(3000) < 0.5
+    visits = generator.poisson(np.where(drug, 1.0, 1.3))
+    far = np.flatnonzero(~drug)[:40] if apart else np.arange(40)
+    visits[far] = generator.integers(12, 31, 40)
+    table = pa.table({"arm": np.where(drug, "drug", "placebo"), "visits": visits})
+    truth = float(np.log(visits[~drug].mean() / visits[drug].mean()))
+    exact, hits, halves = exact_blocks(table, TAILED), 0, []
+    for _ in range(repeats):
+        blocks = noisy_blocks(exact, 3000, 8.0, generator)
+        evidence = evidence_of(blocks, TAILED, target=Target.TABLE)
+        low, high = generalised_regression(evidence, "visits ~ arm", Family.POISSON)["arm[placebo]"].interval()
+        hits += low <= truth <= high
+        halves.append(0.5 * (high - low))
+    assert hits >= binom.ppf(1e-4, repeats, 0.95)
+    assert np.median(halves) < 0.5  # by the counts of the pair alone .65
+
+
 def test_interactions_where_three_columns_were_measured():
     table = patients(6000)
     found = generalised_regression(

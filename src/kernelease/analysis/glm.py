@@ -23,7 +23,7 @@ from kernelease.analysis.fitted import Family, FittedModel
 from kernelease.analysis.groups import Regression
 from kernelease.analysis.inference import ConfidenceLimits, Interval, UnknownLimits, critical_value
 from kernelease.analysis.inside import squared_rows, unevenness
-from kernelease.analysis.ratio_estimator import ProductSource
+from kernelease.analysis.ratio_estimator import ProductSource, steady_product
 from kernelease.analysis.representatives import LEAST, YEAR, atom_numbers, extremes
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
@@ -123,8 +123,9 @@ class _Equations:
         plain = all(one.factor is None or one.factor.shape is Shape.PLAIN for one in term.factors)
         if plain and len(marginal.columns) <= 2 and self._knows_values(term, marginal):
             parts = [self._summand(one) for one in (*term.factors, *self.response.factors)]
-            found = product(self.evidence.moments, [*parts, *self._flag()], marginal)
-            return Product(found.pieces, blurs=found.blurs)
+            (response,) = self.response.columns
+            found = product(self.evidence.moments, [*parts, *self._flag()], marginal, tailed=response)
+            return steady_product(self.evidence, Product(found.pieces, blurs=found.blurs), response)
         return self._by_cells(term, marginal)
 
     def _knows_values(self, term: Term, marginal: Marginal) -> bool:

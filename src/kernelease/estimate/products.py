@@ -306,13 +306,16 @@ class Product:
         return Product((*self.pieces, *taken), self.bias + other.bias, self.halves, blurs)
 
 
-def product(moments: Moments | None, terms: Sequence[Term], marginal: Marginal) -> Product:
+def product(
+    moments: Moments | None, terms: Sequence[Term], marginal: Marginal, *, tailed: int | None = None
+) -> Product:
     """Σ Π terms over all rows, from the marginal of their columns and the moments, where these are of the same rows.
 
     With x = m + u, the middle of its cell and the offset from it, Σ x·g = Σ m·g + Σ u·g and
     Σ x·y = Σ m·m′ + Σ u·m′ + Σ m·u′ + Σ u·u′: counts give the first sum, moments the others. Where a cell's offsets
     were not measured, a number is taken at the middle of its cell, and may be off by half of its width. Of a single
-    column the finest cells are summed, and only those offsets used that are worth their noise.
+    column the finest cells are summed, and only those offsets used that are worth their noise. A column that is
+    `tailed` has few rows in its widest cells.
     """
     columns = [_Axis.of(moments, place, marginal, terms) for place in range(len(marginal.columns))]
     base = reduce(np.multiply.outer, [axis.values for axis in columns]).ravel()
@@ -321,7 +324,7 @@ def product(moments: Moments | None, terms: Sequence[Term], marginal: Marginal) 
         pieces += axis.pieces(next((one for one in columns if one is not axis), None))
     pieces += _both(moments, columns)
     halves = {axis.column: math.sqrt(_mean_square(marginal, place, axis.half)) for place, axis in enumerate(columns)}
-    blurs = {axis.column: _blur(marginal, columns, axis) for axis in columns}
+    blurs = {axis.column: _blur(marginal, columns, axis, few=axis.column == tailed) for axis in columns}
     return Product(tuple(pieces), _bias(marginal, columns), halves, blurs)
 
 
@@ -548,16 +551,37 @@ def _mean_square(marginal: Marginal, place: int, values: Floats) -> float:
     return float(marginal.shares @ np.broadcast_to((values**2).reshape(axis), marginal.shape).ravel())
 
 
-def _blur(marginal: Marginal, columns: Sequence[_Axis], own: _Axis) -> float:
+def _blur(marginal: Marginal, columns: Sequence[_Axis], own: _Axis, *, few: bool) -> float:
     """The standard deviation of the sum, where one column's numbers lie anywhere in the slack and half of each cell.
 
-    A cell has as many rows as were counted, or as noise leaves open.
+    A cell has as many rows as were counted, or as noise leaves open. Where they are `few`, noise leaves fewer open in a
+    column's cell as a whole than in its parts beside another column: no more than if all were at one place of that.
     """
-    parts = [axis.half + axis.slack if axis is own else np.abs(axis.values) + axis.half for axis in columns]
-    if not (own.half + own.slack).any():
+    doubt = own.half + own.slack
+    if not doubt.any():
         return 0.0
+    parts = [doubt if axis is own else np.abs(axis.values) + axis.half for axis in columns]
     rows = np.maximum(marginal.counts, 0.0) ** 2 + marginal.variances()
-    return math.sqrt(float(rows @ reduce(np.multiply.outer, parts).ravel() ** 2) / 3.0)
+    found = float(rows @ reduce(np.multiply.outer, parts).ravel() ** 2)
+    if few and len(columns) == 2:
+        place = next(place for place, axis in enumerate(columns) if axis is own)
+        shares = marginal.shares.reshape(marginal.shape).sum(axis=place)
+        square = float(one_place(shares) @ parts[1 - place] ** 2)
+        found = min(found, square * float(squared_rows_along(marginal, place) @ doubt**2))
+    return math.sqrt(found / 3.0)
+
+
+def one_place(shares: Floats) -> Floats:
+    """How likely few rows are all in each cell: half as all rows, half even, since what is rare may be common there."""
+    return np.asarray(0.5 * (shares + 1.0 / len(shares)))
+
+
+def squared_rows_along(marginal: Marginal, place: int) -> Floats:
+    """n² of each cell of one column of a marginal, no less than noise leaves open: (cells of the column,)."""
+    lines = np.moveaxis(np.zeros((marginal.shape[place], *marginal.shape)), 1 + place, 1)
+    lines[np.arange(len(lines)), np.arange(len(lines))] = 1.0
+    counts, noise = marginal.joint(list(np.moveaxis(lines, 1, 1 + place).reshape(len(lines), -1)))
+    return np.asarray(np.maximum(counts, 0.0) ** 2 + np.diag(noise))
 
 
 def _bias(marginal: Marginal, columns: Sequence[_Axis]) -> float:
