@@ -3,7 +3,9 @@
 import math
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from scipy.stats import binom
 
 from kernelease.analysis.estimate import Target
 from kernelease.analysis.fitted import Family
@@ -12,7 +14,7 @@ from kernelease.analysis.regression import regression
 from kernelease.analysis.spread import correlation
 from kernelease.errors import ParameterError
 from kernelease.table import Schema
-from tests.analysis.tables import SCHEMA, people, simple
+from tests.analysis.tables import SCHEMA, evidence_of, exact_blocks, noisy_blocks, people, simple
 
 ROWS = 4_000
 TABLE = people(ROWS, seed=9)
@@ -115,3 +117,36 @@ def test_variables_that_determine_each_other(monkeypatch):
     evidence = simple(constant, 1e-9, schema=schema, sets=[(0,), (1,), (0, 1)])
     with pytest.raises(ParameterError, match="determine each other"):
         regression(evidence, "age ~ sex")
+
+
+FAR = Schema.parse(
+    """
+    [columns.far]
+    type = "integer"
+    min = 0
+    max = 99
+
+    [columns.ill]
+    type = "boolean"
+    """
+)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("target", list(Target))
+def test_few_rows_far_out_do_not_hide_how_much_a_number_varies_at_least(target):
+    """50 tables each: intervals of a slope hold, and reach no further than the squares of nearer rows allow."""
+    repeats, generator, hits, halves = 50, np.random.default_rng(4), 0, []
+    far = np.minimum(np.where(generator.random(3000) < 0.8, 0.0, generator.exponential(12.0, 3000)), 99.0).astype(int)
+    for _ in range(repeats):
+        chosen = np.arange(3000) if target is Target.TABLE else generator.integers(0, 3000, 3000)
+        ill = np.arange(3000) % 100 < 20 + far  # of the population, which are the rows themselves
+        table = pa.table({"far": far[chosen], "ill": ill[chosen]})
+        truth = float(np.polyfit(far, ill, 1)[0])
+        blocks = noisy_blocks(exact_blocks(table, FAR), 3000, 5.0, generator)
+        evidence = evidence_of(blocks, FAR, target=target, rows=table, weights=np.full(3000, 1 / 3000))
+        low, high = regression(evidence, "ill ~ far")["far"].interval()
+        hits += low <= truth <= high
+        halves.append(0.5 * (high - low))
+    assert hits >= binom.ppf(1e-4, repeats, 0.95)
+    assert np.median(halves) < 0.03  # beside a slope of .01; most had no ends

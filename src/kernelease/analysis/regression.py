@@ -23,7 +23,7 @@ from kernelease.analysis.inference import (
 )
 from kernelease.analysis.ratio_estimator import ProductSource, number_of, shortest_product
 from kernelease.analysis.representatives import YEAR
-from kernelease.arrays import Floats
+from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
 from kernelease.estimate.marginal import Marginal
 from kernelease.estimate.products import Product, Term, covariance_of, product
@@ -87,14 +87,24 @@ def judged_trend(evidence: "Evidence", found: Estimate, column: str, over: str) 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoefficientLimits(ConfidenceLimits):
-    """Fieller's interval of a coefficient, a ratio of two noisy sums. `shift` is added."""
+    """Fieller's interval of a coefficient C / D, a ratio of two noisy sums. `shift` is added.
+
+    `nearer` is C / D′, with a D′ between 0 and D: the coefficient lies between 0 and it. Where noise hides D, a sum
+    that few rows far out decide, but not a D′ to which none of them counts so much, that is the shorter.
+    """
 
     ratio: Ratio
+    nearer: Ratio | None = None
     shift: float = 0.0
     laplace: bool = False
 
     def at(self, level: float) -> Interval:
-        low, high = self.ratio.interval(critical_value(level, laplace=self.laplace))
+        factor = critical_value(level, laplace=self.laplace)
+        low, high = self.ratio.interval(factor)
+        if self.nearer is not None:
+            least, most = self.nearer.interval(factor)
+            value = self.ratio.value if self.ratio.denominator > 0.0 else 0.0  # an interval holds its own estimate
+            low, high = max(low, min(0.0, least, value)), min(high, max(0.0, most, value))
         return low + self.shift, high + self.shift
 
 
@@ -103,6 +113,8 @@ class CoefficientLimits(ConfidenceLimits):
 
 
 WEAK = 3.0  # standard errors by which the least eigenvalue of the second moments must differ from 0
+SQUARES = 16  # convention: squares above which no row counts to a divisor, of which one is taken…
+FARTHEST = 64.0  # convention: …the least of so many times less than a row can count
 INSTEAD = "Leave one of them out, or ask about all rows: a group as a covariate (hours ~ age + sex) needs pairs only."
 
 
@@ -281,7 +293,12 @@ class _Equations:
             own = float(np.abs(back[k]) @ inside)
             parts = Parts(noise=noise if clear else math.inf, inside=own, sampling=sampled)
             ratio = tested[k].blur(math.hypot(sampled, own))
-            limits = CoefficientLimits(ratio=ratio, shift=float(shift[k]), laplace=self._laplace)
+            limits = CoefficientLimits(
+                ratio=ratio,
+                nearer=self._nearer(k, back[k], inverse, slopes, own),
+                shift=float(shift[k]),
+                laplace=self._laplace,
+            )
             estimates[term.name] = Estimate(
                 value=float(value),
                 parts=parts,
@@ -331,6 +348,57 @@ class _Equations:
             Ratio.of((value * below, below), noise[2 * k : 2 * k + 2, 2 * k : 2 * k + 2])
             for k, (value, below) in enumerate(found)
         ]
+
+    def _nearer(self, k: int, line: Floats, inverse: NDArray[Any], slopes: Floats, inside: float) -> Ratio | None:
+        """A coefficient n/d of a number with less in the place of d = Σ (u·t)²: no row counts more than some square.
+
+        By one column alone a row's (u·t)² is no less than the least of its cell over all values of the other columns,
+        and no cell holds less than nobody. The square is that which leaves most in the synthetic rows but for noise.
+        """
+        column, evidence = self.model.predictors[k].column, self.evidence
+        marginal = None if column is None else evidence.finest((column,))
+        if column is None or marginal is None or evidence.rows is None or evidence.weights is None:
+            return None
+        if self.model.present is not None or evidence.chosen.parts:
+            return None
+        across = inverse @ line
+        u = across / float(line @ across)
+        least = self._least(u, column, marginal.groups[0])
+        squares = np.minimum(least, np.geomspace(1.0 / FARTHEST, 1.0, SQUARES)[:, None] * float(least.max())) ** 2
+        cells, critical = marginal.groups[0][self._codes(column)], critical_value(CONFIDENCE, laplace=self._laplace)
+        noise = np.sqrt(np.maximum(np.diag(marginal.joint(list(squares))[1]), 0.0)) / evidence.total
+        square = squares[int(np.argmax(squares[:, cells] @ evidence.row_shares - critical * noise))]
+        below = float(square @ marginal.counts) / evidence.total
+        if not below > 0.0:
+            return None
+        value, whole = float(line @ slopes), float(u @ self.moments[: len(u), : len(u)] @ u)
+        above = self._sum(u, np.append(value * u - slopes, 1.0))
+        covariance = self._covariance([above, [(1.0, Product(((marginal, square),)))]])
+        varies = self._varies(u, slopes, value, value * whole / below * square[cells])
+        found = Ratio.of((value * whole, below), covariance)
+        return found.blur(math.hypot(inside * whole, varies) / below)
+
+    def _least(self, u: Floats, column: int, groups: Integers) -> Floats:
+        """The least |u·t| of the rows in each cell of a column, whatever the other columns are: (atoms,) → (cells,)."""
+        low, high = dict[int | None, Any](), dict[int | None, Any]()
+        for weight, term in zip(u, self.model.predictors, strict=True):
+            middle, half = weight * term.middle, abs(weight) * term.half
+            low[term.column] = low.get(term.column, 0.0) + middle - half
+            high[term.column] = high.get(term.column, 0.0) + middle + half
+        own = low.pop(column) + sum(map(np.min, low.values())), high.pop(column) + sum(map(np.max, high.values()))
+        first, last = np.full(int(groups.max()) + 1, np.inf), np.full(int(groups.max()) + 1, -np.inf)
+        np.minimum.at(first, groups, own[0])
+        np.maximum.at(last, groups, own[1])
+        return np.asarray(np.maximum(0.0, np.maximum(first, -last)))
+
+    def _varies(self, u: Floats, slopes: Floats, value: float, less: Floats) -> float:
+        """How far n − t·d′ varies over tables drawn from the population, at t = n/d′: by the synthetic rows."""
+        if self.evidence.target is Target.TABLE:
+            return 0.0
+        values, shares = np.stack([self._of_rows(term) for term in self.terms]), self.evidence.row_shares
+        moved = u @ values[:-1]
+        scores = moved * (values[-1] - slopes @ values[:-1] + value * moved) - less
+        return math.sqrt(float(shares @ (scores - shares @ scores) ** 2) / self.evidence.total)
 
     def _hides_divisors(self, back: Floats, tested: list[Ratio]) -> NDArray[np.bool_]:
         """Whether noise hides what each ratio is over, beside what that is in the synthetic rows: (coefficients,).
