@@ -148,6 +148,20 @@ def test_a_long_tail_has_no_more_noise_than_its_few_rows_can_matter(apart):
     assert np.median(halves) < 0.5  # by the counts of the pair alone .65
 
 
+def test_what_is_left_out_of_all_values_of_a_category_goes_together():
+    """Their sums add up to that of the response: ten values have no longer intervals than by the pair's counts."""
+    arms = list("abcdefghij")
+    schema = Schema.parse(TAILED.to_toml().replace('"drug", "placebo"', ", ".join(f'"{arm}"' for arm in arms)))
+    generator, halves = np.random.default_rng(6), []
+    table = pa.table({"arm": generator.choice(arms, 6000), "visits": generator.poisson(1.0, 6000)})
+    exact = exact_blocks(table, schema)
+    for _ in range(5):
+        evidence = evidence_of(noisy_blocks(exact, 6000, 3.0, generator), schema, target=Target.TABLE)
+        low, high = generalised_regression(evidence, "visits ~ arm", Family.POISSON)["arm[b]"].interval()
+        halves.append(0.5 * (high - low))
+    assert np.median(halves) < 0.6  # by the counts of the pair alone .91, one by one 16
+
+
 def test_interactions_where_three_columns_were_measured():
     table = patients(6000)
     found = generalised_regression(

@@ -28,7 +28,7 @@ from kernelease.analysis.representatives import LEAST, YEAR, atom_numbers, extre
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
 from kernelease.estimate.marginal import Marginal
-from kernelease.estimate.products import Product, Term as Summed, covariance_of, product
+from kernelease.estimate.products import Product, Term as Summed, covariance_of, left_out_variance, product
 from kernelease.table.columns.cells import Celled
 from kernelease.table.expressions.formulas import Factor, ModelFormula, Shape
 
@@ -176,8 +176,9 @@ class _Equations:
         return Product(((marginal, design.middle[0]),))
 
     def _inside_products(self, direction: Floats) -> float:
-        """The variance of Σ direction·t·y by where in their cells numbers lie."""
+        """The variance of Σ direction·t·y by where in their cells numbers lie, and by what was left out."""
         variance = float(np.abs(direction) @ [part.blur for part in self.products]) ** 2
+        variance += left_out_variance(list(zip(direction.tolist(), self.products, strict=True)))
         for design, chosen in self.designs:
             known, squares = unevenness(self.evidence, design.marginal), squared_rows(design.marginal)
             weights = direction[chosen]

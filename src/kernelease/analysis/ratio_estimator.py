@@ -488,7 +488,7 @@ class _Within:
 # Sums of products of which few rows have a large part: their noise, and how differently so few can be spread.
 
 
-_FEW = -2  # stands for a column in the errors of a product: how rows of cells with few of them are spread
+_RIDGE = 1e-12  # of all noise: cells that have none, and hold nobody, have an equation of their own
 
 
 def steady_product(evidence: "Evidence", found: Product, column: int) -> Product:
@@ -505,17 +505,16 @@ def steady_product(evidence: "Evidence", found: Product, column: int) -> Product
     marginal = found.pieces[0][0]
     if not isinstance(marginal, Marginal) or len(marginal.columns) != 2 or marginal.size > DENSE:
         return found
-    spread, blurs, pieces = _Spread(marginal, marginal.columns.index(column)), [0.0], []
+    spread, pieces, left_out = _Spread(marginal, marginal.columns.index(column)), [], []
     for sums, function in found.pieces:
-        noise = sums.joint(list(np.eye(sums.size)))[1]
-        doubt = spread.of(evidence, sums)
-        if doubt is not None and noise.any():
-            left = _left_out(function, noise, *doubt)
-            blurs.append(math.sqrt(max(0.0, float(left @ doubt[0] @ left))))
-            pieces.append((sums, function - left))
-        else:
+        noise, doubt = sums.joint(list(np.eye(sums.size)))[1], spread.of(evidence, sums)
+        if doubt is None or not noise.any():
             pieces.append((sums, function))
-    return replace(found, pieces=tuple(pieces), blurs=found.blurs | {_FEW: math.hypot(*blurs)})
+            continue
+        left = _left_out(function, noise, *doubt)
+        pieces.append((sums, function - left))
+        left_out.append(((sums, left), doubt[0]))
+    return replace(found, pieces=tuple(pieces), left_out=tuple(left_out))
 
 
 @final
@@ -562,7 +561,9 @@ def _half_of(evidence: "Evidence", sums: Marginal | OffsetSums, column: int, oth
 
 def _left_out(function: Floats, noise: Floats, spread: Floats, means: Floats) -> Floats:
     """The d for which (f − d)ᵀS(f − d) + dᵀPd is least, of those with `means` · d = 0: (cells,)."""
-    whole = noise + spread + means.T @ means * float(np.trace(noise))  # this adds nothing, as means · d = 0
+    scale = float(np.trace(noise))
+    whole = noise + spread + means.T @ means * scale  # which adds nothing, as means · d = 0
+    whole += np.eye(len(whole)) * scale * _RIDGE
     solved = np.linalg.solve(whole, np.column_stack([noise @ function, means.T]))
     free, held = solved[:, 0], solved[:, 1:]
     return np.asarray(free - held @ np.linalg.solve(means @ held, means @ free) if len(means) else free)

@@ -389,7 +389,7 @@ class _Equations:
         first, last = np.full(int(groups.max()) + 1, np.inf), np.full(int(groups.max()) + 1, -np.inf)
         np.minimum.at(first, groups, own[0])
         np.maximum.at(last, groups, own[1])
-        return np.asarray(np.maximum(0.0, np.maximum(first, -last)))
+        return np.where(first <= last, np.maximum(0.0, np.maximum(first, -last)), 0.0)  # a forged cell has no atoms
 
     def _varies(self, u: Floats, slopes: Floats, value: float, less: Floats) -> float:
         """How far n − t·d′ varies over tables drawn from the population, at t = n/d′: by the synthetic rows."""

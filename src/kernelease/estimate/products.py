@@ -280,13 +280,15 @@ class Product:
 
     `halves` says of each column how far its numbers may be from those that were multiplied, a root mean square. `blurs`
     are the standard deviations that stand for both, by the column that they come from, where numbers may be anywhere in
-    their cells, each cell for itself.
+    their cells, each cell for itself. `left_out` are parts that were not summed, since noise hides them, each with a
+    matrix of the second moments of the cells' sums.
     """
 
     pieces: tuple[Piece, ...]
     bias: float = 0.0
     halves: dict[int, float] = field(default_factory=dict)
     blurs: dict[int, float] = field(default_factory=dict)
+    left_out: tuple[tuple[Piece, Floats], ...] = ()
 
     @property
     def blur(self) -> float:
@@ -337,6 +339,16 @@ def covariance_of(sums: Sequence[Sequence[tuple[float, Product]]], sigmas: Seque
             for one in rows
         ]
     ).reshape(len(rows), len(rows))
+
+
+def left_out_variance(wanted: Sequence[tuple[float, Product]]) -> float:
+    """The variance of a weighted sum of products by what was left out of them: of the same sums, together."""
+    found: dict[int, tuple[Floats, Floats]] = {}
+    for weight, part in wanted:
+        for (sums, function), moments in part.left_out:
+            before = found.get(id(sums), (np.zeros(sums.size), moments))[0]
+            found[id(sums)] = before + weight * function, moments
+    return sum(max(0.0, float(function @ moments @ function)) for function, moments in found.values())
 
 
 def block_weights(wanted: Sequence[tuple[float, Product]]) -> dict[int, Floats]:
