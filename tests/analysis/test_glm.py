@@ -208,11 +208,45 @@ def test_odds_that_no_table_shows_are_no_solution(monkeypatch):
     assert "no solution" in found.remark
 
 
+@pytest.mark.parametrize("missing", [False, True])
+def test_the_odds_of_one_value_of_a_category_are_those_of_a_boolean_that_says_so(missing):
+    """Of a column that may be missing, too: both are over the rows that have one."""
+    rows = patients(3000)
+    told = rows.column("ill").to_numpy(zero_copy_only=False)
+    gone = np.random.default_rng(1).random(3000) < (0.2 if missing else 0.0)
+    yes = pa.array(np.where(told, "yes, ill", "no"), mask=gone)
+    rows = rows.append_column("told", yes).append_column("flag", pa.array(told, mask=gone))
+    text = """
+    [columns.age]
+    type = "integer"
+    min = 20
+    max = 59
+    [columns.told]
+    type = "category"
+    values = ["no", "yes, ill"]
+    nullable = true
+    [columns.flag]
+    type = "boolean"
+    nullable = true
+    """
+    evidence = simple(rows.select(["age", "told", "flag"]), 1e-3, schema=Schema.parse(text), sets=[(0, 1), (0, 2)])
+    one, other = (generalised_regression(evidence, f, Family.LOGISTIC) for f in ("told[yes, ill] ~ age", "flag ~ age"))
+    for name in ("intercept", "age"):
+        assert one[name].value == pytest.approx(other[name].value, rel=1e-3)
+        assert one[name].margin() == pytest.approx(other[name].margin(), rel=1e-2)
+    opposite = generalised_regression(evidence, "told[no] ~ age", Family.LOGISTIC)
+    assert opposite["age"].value == pytest.approx(-one["age"].value, rel=1e-3)
+
+
 @pytest.mark.parametrize(
     ("formula", "family", "message"),
     [
         ("ill", Family.LOGISTIC, "can't read"),
         ("age ~ sex", Family.LOGISTIC, "must be boolean"),
+        ("sex ~ age", Family.LOGISTIC, "name the value whose odds you mean: sex\\[M\\] ~"),
+        ("sex[W] ~ age", Family.LOGISTIC, "has no value 'W'"),
+        ("sex[M] ~ age", Family.POISSON, "is one of logistic"),
+        ("age[30] ~ sex", Family.LOGISTIC, "can't be the response"),
         ("ill ~ age * sex * day", Family.LOGISTIC, "not measured together"),
         ("ill ~ age * age", Family.LOGISTIC, "no product of two"),
         ("ill ~ I(age**9)", Family.LOGISTIC, "no power"),

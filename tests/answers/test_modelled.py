@@ -73,6 +73,7 @@ QUESTIONS = {
     "expectation": lambda q: q.expectation(lambda t: np.log1p(t["visits"])),
     "regression": lambda q: q.regression("visits ~ smoker + ward")["smoker"],
     "logistic": lambda q: q.logistic("smoker ~ visits")["visits"],
+    "logistic of a category": lambda q: q.logistic("ward[south] ~ age")["age"],
     "poisson": lambda q: q.poisson("visits ~ smoker")["smoker"],
 }
 

@@ -11,11 +11,12 @@ import numpy as np
 from kernelease.analysis.estimands import NUMERIC
 from kernelease.analysis.representatives import LEAST, YEAR, atom_numbers, extremes, middles_and_halves
 from kernelease.arrays import Floats
-from kernelease.errors import ParameterError
+from kernelease.errors import ParameterError, nearest
 from kernelease.estimate.marginal import Marginal, Way, best_ways, parts_of
 from kernelease.estimate.products import OffsetSums
 from kernelease.table.columns.cells import Celled
 from kernelease.table.columns.column import Codes, Column
+from kernelease.table.columns.listed import Boolean, Listed
 from kernelease.table.expressions.formulas import Factor, ModelFormula, Shape
 
 if TYPE_CHECKING:
@@ -57,6 +58,35 @@ class Term:
         """Its value on rows, given the atoms of each column."""
         rows = len(next(iter(codes.values())))
         return np.asarray(math.prod((one.values[codes[one.column]] for one in self.factors), start=np.ones(rows)))
+
+
+def response_numbers(
+    evidence: "Evidence", formula: ModelFormula, what: str, tags: Sequence[str]
+) -> tuple[Column, Floats]:
+    """The response, and its number by atom, NaN for NULL: (atoms,). Of a value in brackets it is whether it is that."""
+    column = evidence.column(formula.response)
+    listed = isinstance(column, Listed | Boolean)
+    if formula.value is None and (column.tag in tags or not listed or what != "logistic"):
+        evidence.numeric(column.name, what, tags)
+        return column, atom_numbers(column)
+    labels = column.labels()[: column.null]
+    if formula.value is None:
+        raise ParameterError(
+            f"logistic: column {column.name!r} is of type {column.tag}; name the value whose odds you mean: "
+            f"{column.name}[{labels[-1]}] ~ …"
+        )
+    if what != "logistic" or not listed:
+        raise ParameterError(
+            f"{what}: {column.name}[{formula.value}] can't be the response: one value of a category or a boolean is "
+            "one of logistic()."
+        )
+    if formula.value not in labels:
+        raise ParameterError(
+            f"logistic: column {column.name!r} has no value {formula.value!r}.{nearest(formula.value, labels)}"
+        )
+    numbers = (np.arange(column.size) == labels.index(formula.value)).astype(np.float64)
+    numbers[len(labels) :] = np.nan
+    return column, numbers
 
 
 def model_terms(evidence: "Evidence", formula: ModelFormula) -> list[Term]:

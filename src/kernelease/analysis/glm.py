@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelease.analysis.design import Design, Place, Term, Variable, model_terms
+from kernelease.analysis.design import Design, Place, Term, Variable, model_terms, response_numbers
 from kernelease.analysis.estimands import NUMERIC
 from kernelease.analysis.estimate import Estimate, Parts, Target
 from kernelease.analysis.fitted import Family, FittedModel
@@ -24,7 +24,7 @@ from kernelease.analysis.groups import Regression
 from kernelease.analysis.inference import ConfidenceLimits, Interval, UnknownLimits, critical_value
 from kernelease.analysis.inside import squared_rows, unevenness
 from kernelease.analysis.ratio_estimator import ProductSource, steady_product
-from kernelease.analysis.representatives import LEAST, YEAR, atom_numbers, extremes
+from kernelease.analysis.representatives import LEAST, YEAR, extremes
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
 from kernelease.estimate.marginal import Marginal
@@ -51,17 +51,13 @@ _REMARK = "where a number lies within its cell is measured to first order; the r
 def generalised_regression(evidence: "Evidence", formula: str, family: Family) -> Regression:
     """The coefficients of a model, each with its interval, over the rows that have a response."""
     parsed = ModelFormula.parse(formula)
-    response = _response(evidence, parsed.response, family)
-    return _Equations(evidence, family, response, model_terms(evidence, parsed)).solve(formula)
-
-
-def _response(evidence: "Evidence", name: str, family: Family) -> Variable:
     tags = ("boolean",) if family is Family.LOGISTIC else NUMERIC
-    column = evidence.numeric(name, "regression" if family is Family.LINEAR else family.value, tags)
-    values = np.nan_to_num(atom_numbers(column))
-    if family is Family.POISSON and values.min() < 0.0:
-        raise ParameterError(f"poisson: {name!r} may be negative; a log-linear model is of numbers from 0 on.")
-    return Variable(name, evidence.schema.names.index(name), values, Factor(name))
+    column, numbers = response_numbers(evidence, parsed, "regression" if family is Family.LINEAR else family, tags)
+    if family is Family.POISSON and np.nanmin(numbers) < 0.0:
+        raise ParameterError(f"poisson: {column.name!r} may be negative; a log-linear model is of numbers from 0 on.")
+    index = evidence.schema.names.index(column.name)
+    response = Variable(column.name, index, np.nan_to_num(numbers), Factor(column.name))
+    return _Equations(evidence, family, response, ~np.isnan(numbers), model_terms(evidence, parsed)).solve(formula)
 
 
 # --------------------
@@ -72,10 +68,16 @@ def _response(evidence: "Evidence", name: str, family: Family) -> Variable:
 class _Equations:
     """Σ t·y − Σ t·μ(t·β) = 0 and its solution."""
 
-    def __init__(self, evidence: "Evidence", family: Family, response: Variable, terms: Sequence[Term]) -> None:
+    def __init__(
+        self,
+        evidence: "Evidence",
+        family: Family,
+        response: Variable,
+        present: NDArray[np.bool_],
+        terms: Sequence[Term],
+    ) -> None:
         self.evidence, self.family, self.terms = evidence, family, terms
-        self.response = Term((response,))
-        self.present = ~np.isnan(atom_numbers(evidence.schema.columns[response.column]))
+        self.response, self.present = Term((response,)), present  # whether each of its atoms is a response
         self.covariates = set().union(*(term.columns for term in terms))
         joined = any(len(term.factors) > 1 for term in terms) or not self.present.all()
         whole = self._marginal(self.covariates | {response.column}, needed=joined)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelease.analysis.design import model_terms
+from kernelease.analysis.design import model_terms, response_numbers
 from kernelease.analysis.estimands import NUMERIC
 from kernelease.analysis.estimate import Estimate, Parts, Source, Target
 from kernelease.analysis.fitted import Family, FittedModel
@@ -535,7 +535,7 @@ def design(evidence: "Evidence", formula: str) -> Design:
     """The variables of a formula such as hours ~ age + sex. A category has one variable per value but the first."""
     parsed = ModelFormula.parse(formula)
     assert parsed.plain  # whoever asks has looked
-    column = evidence.numeric(parsed.response, "regression", NUMERIC)
+    column, _ = response_numbers(evidence, parsed, "regression", NUMERIC)
     return _design(evidence, column, [evidence.column(product[0].column) for product in parsed.products])
 
 

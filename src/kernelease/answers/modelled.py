@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast, final
 import numpy as np
 import pyarrow as pa
 
-from kernelease.analysis.design import model_terms
+from kernelease.analysis.design import model_terms, response_numbers
 from kernelease.analysis.estimands import Columns, columns_read, evaluate_function, numbers_of
 from kernelease.analysis.estimate import Estimate, Parts
 from kernelease.analysis.fitted import Family, FittedModel
@@ -143,7 +143,7 @@ class ModelQuestions:
 
     @in_words
     def logistic(self, formula: str) -> Regression:
-        """A model of the odds of a boolean column: "ill ~ age + sex"."""
+        """A model of the odds of a boolean, or of one value of a category: "ill ~ age", "work[Private] ~ age"."""
         return self._model(formula, Family.LOGISTIC)
 
     @in_words
@@ -207,7 +207,8 @@ class ModelQuestions:
     def _model(self, formula: str, family: Family) -> Regression:
         parsed, evidence, rows = ModelFormula.parse(formula), self._among.evidence, self._sets.rows
         tags = ("boolean",) if family is Family.LOGISTIC else ("integer", "number", "boolean")
-        y = numbers_of(evidence.numeric(parsed.response, family.value, tags), rows)
+        response, numbers = response_numbers(evidence, parsed, family.value, tags)
+        y = numbers_of(response, rows) if parsed.value is None else numbers[response.encode(rows.column(response.name))]
         design, names = _design(self._among, parsed, rows)
         kept = ~np.isnan(y)
         start: Floats = np.zeros(design.shape[1])
@@ -229,7 +230,7 @@ class ModelQuestions:
         A share is bounded: what rows far out say of it does not grow with them, and one step from the fit misses that.
         """
         evidence = self._among.evidence
-        if evidence.column(response).tag != "boolean":
+        if evidence.column(response).tag in ("integer", "number"):
             return found
         numbers = [name for name in over if evidence.column(name).tag in ("integer", "number")]
         spread = [(variance(evidence, name).standard_error, evidence.deviation(name) ** 2) for name in numbers]

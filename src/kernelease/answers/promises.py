@@ -10,7 +10,7 @@ from kernelease.analysis.estimate import Estimate
 from kernelease.analysis.groups import INTERCEPT, Groups
 from kernelease.analysis.inference import CONFIDENCE
 from kernelease.errors import KerneleaseError
-from kernelease.table.columns.listed import Boolean
+from kernelease.table.columns.listed import Boolean, Listed
 from kernelease.table.columns.numbers import Integer, Number
 from kernelease.table.expressions.formulas import Analysis
 
@@ -58,13 +58,13 @@ def _half(estimate: Estimate) -> float:
 def promised_answers(release: "Release", analysis: Analysis) -> Mapping[Any, Estimate]:
     """The answers that were promised: coefficients by name, or means and shares by group.
 
-    A model that does not say which it is, is one of odds where its response is yes or no, else of least squares.
+    A model that does not say which it is, is one of least squares where its response is a number, else of odds.
     """
     assert release.schema is not None  # analyses are of columns
     column, *groups = analysis.columns
     declared = release.schema.column(column)
     if analysis.formula is not None:
-        kind = analysis.kind or ("logistic" if isinstance(declared, Boolean) else "regression")
+        kind = analysis.kind or ("logistic" if isinstance(declared, Boolean | Listed) else "regression")
         model: Mapping[Any, Estimate] = getattr(release.ask, kind)(analysis.formula)
         return model
     asked: Any = release.by(*groups) if groups else release.ask

@@ -447,7 +447,7 @@ class Questions(Generic[One, Model]):
 
     @in_words
     def logistic(self, formula: str) -> Model:
-        """A model of the odds of a boolean column: "ill ~ age + sex", or "ill ~ age * sex" with their interaction."""
+        """A model of the odds of a boolean, or of one value of a category: "ill ~ age * sex", "work[Private] ~ age"."""
         return cast(Model, self._among.fit(formula, Family.LOGISTIC))
 
     @in_words
@@ -643,7 +643,7 @@ class ShortForms(ABC):
     def logistic(
         self, formula: str, *, where: Where = None, by: By = None, of: Whose = None, estimate: Basis = None
     ) -> Any:
-        """A model of the odds of a boolean column: "ill ~ age + sex", or "ill ~ age * sex" with their interaction."""
+        """A model of the odds of a boolean, or of one value of a category: "ill ~ age * sex", "work[Private] ~ age"."""
         return self._narrow(where, by, of, estimate).logistic(formula)
 
     @in_words

@@ -17,11 +17,13 @@ MOST_FACTORS = 3  # limit: a product of more columns, with the response, is more
 MOST_POWER = 4  # limit: a number to a higher power is noise of its greatest values
 HOW = (
     "Write hours ~ age + sex: a column, ~, and terms with + between them. a:b is a product, a * b is a + b + a:b; "
-    "I(x**2), log(x), log(x + 1) and sqrt(x) are functions of a number, C(x) has a coefficient for each value."
+    "I(x**2), log(x), log(x + 1) and sqrt(x) are functions of a number, C(x) has a coefficient for each value. "
+    "The odds of one value of a category are those of work[Private] ~ age."
 )
 _CALL = re.compile(r"\s*(C|I|log|sqrt)\s*\((.*)\)\s*", re.DOTALL)
 _POWER = re.compile(r"(.*?)(?:\*\*|\^)\s*([0-9]+)\s*", re.DOTALL)
 _PLUS = re.compile(r"(.*?)\+\s*([0-9.]+)\s*", re.DOTALL)
+_OUTCOME = re.compile(r"(.+)\[([^\[\]]+)\]", re.DOTALL)
 _OPENING, _CLOSING, _QUOTES = "(", ")", '`"'
 
 
@@ -79,18 +81,22 @@ class Factor:
 @final
 @dataclass(frozen=True, slots=True)
 class ModelFormula:
-    """A response, and products of factors of other columns.
+    """A response, or one `value` of it, and products of factors of other columns.
 
     >>> formula = ModelFormula.parse("ill ~ age * sex + I(age**2) + log(`a b` + 1)")
     >>> formula.response, [":".join(map(str, product)) for product in formula.products]
     ('ill', ['age', 'sex', 'age:sex', 'I(age**2)', 'log(a b + 1)'])
     >>> formula.columns, formula.sets
     (('ill', 'age', 'sex', 'a b'), (('ill', 'age', 'sex', 'a b'), ('ill', 'age', 'sex')))
+    >>> formula = ModelFormula.parse("`type of work`[self-employed, no staff] ~ age")
+    >>> formula.response, formula.value
+    ('type of work', 'self-employed, no staff')
     """
 
     text: str
     response: str
     products: tuple[tuple[Factor, ...], ...]
+    value: str | None = None  # of a category, whose odds are modelled
 
     @classmethod
     def parse(cls, text: str) -> "ModelFormula":
@@ -98,14 +104,17 @@ class ModelFormula:
         sides = list(_split_at(text, "~"))
         if len(sides) != 2 or not all(side.strip() for side in sides):
             raise ParameterError(f"formula: can't read {text!r}. {HOW}")
-        response = _name(sides[0])
+        left = sides[0].strip()
+        quoted = left[0] in _QUOTES and left[0] == left[-1]
+        one = None if quoted else _OUTCOME.fullmatch(left)
+        response, value = (_name(left), None) if one is None else (_name(one[1]), one[2].strip())
         found: dict[tuple[Factor, ...], None] = {}
         for part in _split_at(sides[1], "+"):
             found |= dict.fromkeys(_products(part))
         columns = {factor.column for product in found for factor in product}
         if response in columns:
             raise ParameterError(f"formula: the response can't be on the right side, too, in {text!r}.")
-        return cls(text, response, tuple(found))
+        return cls(text, response, tuple(found), value)
 
     @property
     def columns(self) -> tuple[str, ...]:
