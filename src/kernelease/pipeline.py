@@ -32,8 +32,9 @@ from kernelease.kernels.numeric import ShiftInvariant
 from kernelease.machine import cores
 from kernelease.methods.adaptive import Adaptive
 from kernelease.methods.class_gaussians import ClassGaussians
-from kernelease.methods.interactions.interactions import Interactions, count_noise, with_analyses
+from kernelease.methods.interactions.interactions import Interactions, with_analyses
 from kernelease.methods.interactions.rounds import Reserve
+from kernelease.methods.interactions.singles import count_noise
 from kernelease.methods.method import Context, Method, warn_if_weak
 from kernelease.methods.paper import Subspace
 from kernelease.methods.plan import Plan, Promise, plan as plan_table, plan_tables

@@ -18,7 +18,7 @@ from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
 from kernelease.measured.blocks import Block, finest
 from kernelease.methods.interactions import texture
-from kernelease.methods.interactions.interactions import Interactions, count_noise
+from kernelease.methods.interactions.interactions import Interactions
 from kernelease.methods.interactions.notices import ANSWERED, EPSILONS, planned_notices
 from kernelease.methods.interactions.pairs import MOST_PAIR_NUMBERS
 from kernelease.methods.interactions.rounds import Reserve, Workload, fitted_cells
@@ -27,6 +27,7 @@ from kernelease.methods.interactions.singles import (
     Noise,
     Shares,
     centres,
+    count_noise,
     first_look,
     group_values,
     leaves,

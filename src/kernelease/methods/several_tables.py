@@ -25,10 +25,10 @@ from kernelease.measured.counts import Counts
 from kernelease.measured.looks import laid_columns
 from kernelease.measured.measured import Measured
 from kernelease.methods.interactions import texture
-from kernelease.methods.interactions.interactions import Interactions, count_noise
+from kernelease.methods.interactions.interactions import Interactions
 from kernelease.methods.interactions.pairs import MOST_PAIR_NUMBERS, PAIR_POWER, pair_cells
 from kernelease.methods.interactions.rounds import FITTING, fit_workload
-from kernelease.methods.interactions.singles import Noise, width
+from kernelease.methods.interactions.singles import Noise, count_noise, width
 from kernelease.methods.method import Context, Method
 from kernelease.privacy.accounting import Privacy
 from kernelease.progress import SILENT, Progress

@@ -19,7 +19,6 @@ from kernelease.measured.blocks import Block, NoisyBlocks, finest, with_share
 from kernelease.measured.counts import Contrasts, Counts
 from kernelease.measured.looks import Laid, NoisyLook, laid_columns
 from kernelease.measured.measured import Measured
-from kernelease.measured.offsets import declared_levels
 from kernelease.methods.interactions import (
     pairs as details,
     pairs as pair_blocks,
@@ -57,7 +56,7 @@ from kernelease.methods.interactions.singles import (
     Noise,
     Shares,
     atoms_seen,
-    centres,
+    count_noise,
     first_look,
     group_values,
     leaves,
@@ -69,7 +68,7 @@ from kernelease.methods.method import Context, Method
 from kernelease.privacy.accounting import Loss, Privacy
 from kernelease.privacy.mechanisms import PrivacyFilter
 from kernelease.privacy.noise import NoiseSource
-from kernelease.privacy.sensitivity import Neighbours, block_sensitivity
+from kernelease.privacy.sensitivity import Neighbours
 from kernelease.progress import SILENT, Progress
 from kernelease.seeds import PublicSeed
 from kernelease.table.columns.column import Column
@@ -192,141 +191,118 @@ class Interactions(Method):
         laid: tuple[Laid, ...] = (),
         kept: float = 0.0,
     ) -> NoisyBlocks:
-        """Noisy counts in rounds, each planned from the noisy counts of those before; the last takes what is left.
+        """Noisy counts in rounds, each planned from the noisy counts of those before.
+
+        What each may spend, in order; 4 and 5 have theirs set aside from the start:
+
+        1. the number of rows, where it is private: `SIZE`;
+        2. single columns: `shares.singles`; all that is left but `shares.sides`, where no pair can be seen;
+        3. all pairs: `shares.pairs`; details and larger sets: what is left. Or, where pairs are chosen: a forest,
+           `shares.choice` and `shares.forest`; more pairs, and single columns again: what is left;
+        4. sets that analyses need: `promised`;
+        5. moments: `summed`, and what those before have left;
+        6. the sides of rows: `shares.sides`; or how numbers go together: a part of 3, set aside after its first fit.
 
         The share `kept` of the budget is left to whoever measures after them.
         """
-        level = count_noise(budget.privacy, budget.total)
-        ordered = tuple(column.in_order for column in columns)
-        rounds = Rounds(
-            counts,
-            budget,
-            noise,
-            ordered,
-            aside=moments.share(columns) + set_blocks.promised_share(self.needed_sets(columns)),
-            kept=kept,
-            levels=declared_levels(columns),
-            looks=looks,
-            laid=laid,
-        )
-        columns = group_values(columns)
+        rounds = Rounds(counts, columns, budget, noise, kept=kept, looks=looks, laid=laid)
+        columns, sets = rounds.columns, self.needed_sets(columns)
+        summed, promised = moments.share(columns), set_blocks.promised_share(sets)
+        aside = summed + promised
         if rounds.rows is None:
             rounds.count([number_of_rows(SIZE)])
         shares = self.shares(columns, budget.privacy, budget.total, rounds.noisy.rows, kept)
         if len(columns) == 1 or shares.most == 0:
-            last = self._measure_alone(rounds, columns, shares, level)
+            last = self._measure_alone(rounds, shares.sides, aside)
         else:
-            self._measure_singles(rounds, columns, shares.singles, level, interactions=shares.interactions)
-            last = self._measure_together(rounds, columns, shares, level, seed, progress)
-        self._measure_promised(rounds, columns, level)
-        self._measure_moments(rounds, columns, level)
-        if last is not None:
-            rounds.keep(-last.share)
-            rounds.weigh([last])
+            self._measure_singles(rounds, shares.singles, interactions=shares.interactions)
+            measure = self._measure_every if shares.most is None else self._measure_chosen
+            last = measure(rounds, shares, aside, seed, progress)
+        if sets:
+            noisy, distributions = rounds.known
+            rounds.count(set_blocks.promised_blocks(noisy, distributions, sets, share=promised, noise=rounds.sigma))
+        if summed:
+            self._measure_moments(rounds, rounds.left(_share_of(last)))
+        if last:
+            rounds.weigh(last)
         return rounds.noisy_blocks
 
-    def _measure_alone(self, rounds: Rounds, columns: Sequence[Column], shares: Shares, noise: Noise) -> Block | None:
-        """Single columns; what comes back is how the sides of rows are to be counted, for which a share is kept."""
-        rounds.keep(shares.sides)
-        self._measure_singles(rounds, columns, rounds.left, noise, interactions=len(columns) > 1)
-        if shares.sides == 0.0:
-            return None
-        free = [None if inside else column for column, inside in zip(columns, rounds.leaves, strict=True)]
-        block = pair_blocks.side_block(free, distributions_of(rounds.noisy), shares.sides)
+    def _measure_alone(self, rounds: Rounds, sides: float, aside: float) -> tuple[Block, ...]:
+        """Single columns, for all but what is set aside; the sides of rows come back, to be measured last of all."""
+        self._measure_singles(rounds, rounds.left(aside, sides), interactions=len(rounds.columns) > 1)
+        if sides == 0.0:
+            return ()
+        free = [None if inside else column for column, inside in zip(rounds.columns, rounds.leaves, strict=True)]
+        block = pair_blocks.side_block(free, distributions_of(rounds.noisy), sides)
         if block is None:
-            rounds.keep(-shares.sides)
-            self._measure_again(rounds, columns, rounds.left, noise)
-        return block
+            self._measure_again(rounds, rounds.left(aside))
+            return ()
+        return (block,)
 
-    def _measure_singles(
-        self, rounds: Rounds, columns: Sequence[Column], share: float, noise: Noise, *, interactions: bool
-    ) -> None:
+    def _measure_singles(self, rounds: Rounds, share: float, *, interactions: bool) -> None:
         """Every column, for so much: a first look, then each for as much as it needs by what is seen of it.
 
         Leaves are left to the last look: once is enough for them.
         """
-        first = first_look(len(columns), pure=rounds.pure)
-        centred = centres(len(columns), rounds.neighbours, pure=rounds.pure)
+        first = first_look(len(rounds.columns), pure=rounds.pure)
         once = rounds.leaves if first == 1.0 else ()
-        rounds.count(single_blocks(columns, first * share, centred=centred, interactions=interactions, leaves=once))
-        if first < 1.0:
-            self._measure_again(rounds, columns, (1.0 - first) * share, noise, interactions=interactions)
-
-    def _measure_again(
-        self, rounds: Rounds, columns: Sequence[Column], share: float, noise: Noise, *, interactions: bool = False
-    ) -> None:
-        noisy = rounds.noisy
-        distributions = distributions_of(noisy)
-        needs = atoms_seen(distributions, noisy.rows, share, noise, SINGLE_POWER)
-        centred = centres(len(columns), rounds.neighbours, pure=rounds.pure)
-        again = rounds.leaves
         rounds.count(
-            single_blocks(columns, share, centred=centred, interactions=interactions, needs=needs, leaves=again)
+            single_blocks(rounds.columns, first * share, centred=rounds.centred, interactions=interactions, leaves=once)
+        )
+        if first < 1.0:
+            self._measure_again(rounds, (1.0 - first) * share, interactions=interactions)
+
+    def _measure_again(self, rounds: Rounds, share: float, *, interactions: bool = False) -> None:
+        """Every column, for so much, each for as much as it needs by what is known of it."""
+        noisy, distributions = rounds.known
+        needs, own = atoms_seen(distributions, noisy.rows, share, rounds.sigma, SINGLE_POWER), rounds.leaves
+        rounds.count(
+            single_blocks(
+                rounds.columns, share, centred=rounds.centred, interactions=interactions, needs=needs, leaves=own
+            )
         )
 
-    def _measure_promised(self, rounds: Rounds, columns: Sequence[Column], noise: Noise) -> None:
-        """The sets of columns that were promised, with what was set aside for them."""
-        sets = self.needed_sets(columns)
-        if not sets:
-            return
-        share, noisy = set_blocks.promised_share(sets), rounds.noisy
-        distributions = distributions_of(noisy)
-        rounds.release(share)
-        rounds.count(set_blocks.promised_blocks(noisy, distributions, sets, share=share, noise=noise))
-
-    def _measure_moments(self, rounds: Rounds, columns: Sequence[Column], noise: Noise) -> None:
-        """Sums of offsets with what was set aside for them; single columns once more where there are none."""
-        if moments.share(columns) == 0.0:
-            return
-        rounds.open()
-        noisy = rounds.noisy
-        distributions = distributions_of(noisy)
-        blocks = moments.moment_blocks(columns, noisy, distributions, rounds.left, lambda s: rounds.unit * noise(s))
+    def _measure_moments(self, rounds: Rounds, share: float) -> None:
+        """Sums of offsets, for so much; single columns once more where there are none."""
+        noisy, distributions = rounds.known
+        blocks = moments.moment_blocks(rounds.columns, noisy, distributions, share, rounds.sigma_in_units)
         if blocks:
             rounds.weigh(blocks)
         else:
-            self._measure_again(rounds, columns, rounds.left, noise)
+            self._measure_again(rounds, share)
 
-    def _measure_together(
-        self,
-        rounds: Rounds,
-        columns: Sequence[Column],
-        shares: Shares,
-        noise: Noise,
-        seed: PublicSeed,
-        progress: Progress,
-    ) -> Block | None:
-        """Pairs, and larger sets where all pairs can be seen; single columns once more where none can.
+    def _measure_every(
+        self, rounds: Rounds, shares: Shares, aside: float, seed: PublicSeed, progress: Progress
+    ) -> tuple[Block, ...]:
+        """All pairs, and larger sets where these can be seen; single columns once more where pairs can't.
 
-        What comes back is how numbers are to be looked at together in the end, for which a share is kept.
+        What comes back is how numbers are to be looked at together in the end, if at all: its share is not spent here.
         """
-        if shares.most is not None:
-            return self._measure_chosen(rounds, columns, shares, noise, seed, progress)
-        noisy = rounds.noisy
-        distributions = distributions_of(noisy)
-        pairing = self.pairing(columns, shares, noise)(distributions=tuple(distributions), rows=noisy.rows)
+        pairing = self._pairing(rounds, shares)
         pairs = pairing.every()
         if not pairs:
-            self._measure_again(rounds, columns, rounds.left, noise)
-            return None
-        self._expect(progress, rounds.noisy, pairs, noise)
-        cells = Cells.of(noisy, distributions, pairs, count=shares.count, share=shares.triples, noise=noise)
+            self._measure_again(rounds, rounds.left(aside))
+            return ()
+        self._expect(progress, rounds, pairs)
+        count, share = shares.count, shares.triples
+        cells = Cells.of(rounds.noisy, pairing.distributions, pairs, count=count, share=share, noise=rounds.sigma)
         if not cells.any_sets(pairs):
-            rounds.count(with_share(pairs, rounds.left))
-            return None
+            rounds.count(with_share(pairs, rounds.left(aside)))
+            return ()
         self._measure_pairs(rounds, pairs)
         mixture = self._fit_roughly(rounds, seed, progress)
         progress.stage(CHOSEN)
         if mixture is None:
-            rounds.count(with_share(pairs, rounds.left), stage=1)
-            return None
-        left = rounds.left
-        self._measure_closer(rounds, noise)
-        spread = self._keep_spread(rounds, columns, mixture, noise)
-        shares = shares.after(rounds.left / left)
+            rounds.count(with_share(pairs, rounds.left(aside)), stage=1)
+            return ()
+        left = rounds.left(aside)
+        self._measure_closer(rounds, left / 3.0)
+        last = self._plan_spread(rounds, mixture, rounds.left(aside) / 3.0)
+        shares = shares.after(rounds.left(aside, _share_of(last)) / left)
         rounds.count(replace(pairing, shares=shares).details(mixture, pairs), stage=1)
-        self._measure_sets(rounds, mixture, cells, shares, noise)
-        return spread
+        sets = self._choose_sets(rounds, mixture, cells, shares)
+        rounds.count(with_share(sets, rounds.left(aside, _share_of(last))), stage=1)
+        return last
 
     def _measure_pairs(self, rounds: Rounds, pairs: Sequence[Block]) -> None:
         """All pairs; of what interactions get a part goes to a second look at those that noise hides most of.
@@ -336,10 +312,10 @@ class Interactions(Method):
         if self.target is not None or not isinstance(pairs[0], Contrasts):
             rounds.count(pairs)
             return
-        whole = sum(block.share for block in pairs)
+        whole = _share_of(pairs)
         rounds.count(with_share(pairs, (1.0 - AGAIN) * whole))
-        noisy = rounds.noisy
-        rounds.count(second_look(noisy, pairs, distributions_of(noisy), AGAIN * whole))
+        noisy, distributions = rounds.known
+        rounds.count(second_look(noisy, pairs, distributions, AGAIN * whole))
 
     def _fit_roughly(self, rounds: Rounds, seed: PublicSeed, progress: Progress) -> Mixture | None:
         """What is known so far, by which the rest is measured; None where this fit fails.
@@ -357,88 +333,73 @@ class Interactions(Method):
             )
             return None
 
-    def _measure_closer(self, rounds: Rounds, noise: Noise) -> None:
+    def _measure_closer(self, rounds: Rounds, most: float) -> None:
         """Two columns that may go one to one, value by value, where there are such and a map can be seen."""
         if (look := closer_look(rounds.noisy)) is None:
             return
         groups = tuple(np.arange(rounds.noisy.sizes[column]) for column in look.columns)
-        most = min(CLOSER, rounds.left / 3.0)
-        share = most if look.sigma is None else least_share(lambda part: rounds.unit * noise(part), look.sigma, most)
+        most = min(CLOSER, most)
+        share = most if look.sigma is None else least_share(rounds.sigma_in_units, look.sigma, most)
         if share is not None:
             rounds.count([Counts(columns=look.columns, groups=groups, share=share)], stage=1)
 
-    def _keep_spread(self, rounds: Rounds, columns: Sequence[Column], mixture: Mixture, noise: Noise) -> Block | None:
-        """Keep a share for how numbers go together, where some do closely: that is measured last of all."""
-        if rounds.pure or rounds.keeps:
-            return None
-        block = moments.spread_block(columns, mixture, rounds.noisy.rows, rounds.left / 3.0, noise, rounds.unit)
-        if block is not None:
-            rounds.keep(block.share)
-        return block
+    def _plan_spread(self, rounds: Rounds, mixture: Mixture, most: float) -> tuple[Block, ...]:
+        """How numbers go together, where some do closely and nobody measures after these rounds."""
+        if rounds.pure or rounds.kept > 0.0:
+            return ()
+        block = moments.spread_block(rounds.columns, mixture, rounds.noisy.rows, most, rounds.sigma, rounds.unit)
+        return () if block is None else (block,)
 
     def _measure_chosen(
-        self,
-        rounds: Rounds,
-        columns: Sequence[Column],
-        shares: Shares,
-        noise: Noise,
-        seed: PublicSeed,
-        progress: Progress,
-    ) -> Block | None:
-        """A forest of pairs, chosen privately; pairs that the model then suggests; single columns with the rest."""
-        noisy, most = rounds.noisy, shares.most or 0
-        distributions = distributions_of(noisy)
-        pairing = self.pairing(columns, shares, noise)(distributions=tuple(distributions), rows=noisy.rows)
+        self, rounds: Rounds, shares: Shares, aside: float, seed: PublicSeed, progress: Progress
+    ) -> tuple[Block, ...]:
+        """A forest of pairs, chosen privately; pairs that the model then suggests; single columns with the rest.
+
+        What comes back is how numbers are to be looked at together in the end, if at all: its share is not spent here.
+        """
+        pairing, most = self._pairing(rounds, shares), shares.most or 0
         cells = pairing.cells()
         blocks = selection.candidates(cells, seed.generator("candidate pairs"))
         if not blocks:
-            self._measure_again(rounds, columns, rounds.left, noise)
-            return None
-        self._expect(
-            progress,
-            noisy,
-            blocks_of([one.columns for one in blocks[:most]], cells, shares.forest + shares.pairs),
-            noise,
-            len(blocks),
-        )
-        expected = selection.independent_counts(blocks, distributions, noisy.rows, rounds.unit)
+            self._measure_again(rounds, rounds.left(aside))
+            return ()
+        likely = blocks_of([one.columns for one in blocks[:most]], cells, shares.forest + shares.pairs)
+        self._expect(progress, rounds, likely, len(blocks))
+        expected = selection.independent_counts(blocks, pairing.distributions, pairing.rows, rounds.unit)
         handicaps = selection.chance(expected, rounds.unit)
-        picks = min(most, len(columns) - 1, len(blocks))
+        picks = min(most, len(rounds.columns) - 1, len(blocks))
 
         forest = rounds.choose(blocks, expected, handicaps, count=picks, share=shares.choice, forest=True)
         sets = [block.columns for block in forest]
         if most == len(sets):
-            rounds.count(pairing.chosen_blocks(sets, cells, rounds.left), stage=1)
-            return None
+            rounds.count(pairing.chosen_blocks(sets, cells, rounds.left(aside)), stage=1)
+            return ()
         rounds.count(pairing.chosen_blocks(sets, cells, shares.forest), stage=1)
         mixture = self._fit_roughly(rounds, seed, progress)
         progress.stage(CHOSEN)
         if mixture is None:
-            self._measure_again(rounds, columns, rounds.left, noise)
-            return None
-        self._measure_closer(rounds, noise)
-        spread = self._keep_spread(rounds, columns, mixture, noise)
-        more = selection.suggest(mixture, cells, forest, most - len(sets), self._target(columns))
+            self._measure_again(rounds, rounds.left(aside))
+            return ()
+        self._measure_closer(rounds, rounds.left(aside) / 3.0)
+        last = self._plan_spread(rounds, mixture, rounds.left(aside) / 3.0)
+        more = selection.suggest(mixture, cells, forest, most - len(sets), pairing.target)
+        part = len(more) / (most - len(sets))
         if more:
-            part = len(more) / (most - len(sets))
-            share = rounds.left * (part if part < NEARLY_ALL else 1.0)
+            share = rounds.left(aside, _share_of(last)) * (part if part < NEARLY_ALL else 1.0)
             rounds.count(pairing.chosen_blocks(more, cells, share), stage=1)
-        if len(more) < NEARLY_ALL * (most - len(sets)):
-            self._measure_again(rounds, columns, rounds.left, noise)
-        return spread
+        if part < NEARLY_ALL:
+            self._measure_again(rounds, rounds.left(aside, _share_of(last)))
+        return last
 
-    def _measure_sets(self, rounds: Rounds, mixture: Mixture, cells: Cells, shares: Shares, noise: Noise) -> None:
+    def _choose_sets(self, rounds: Rounds, mixture: Mixture, cells: Cells, shares: Shares) -> tuple[Block, ...]:
+        """Sets of three or four columns: all that may be, or as many as can be measured, chosen privately."""
         noisy, unit = rounds.noisy, rounds.unit
         blocks, most = set_blocks.candidates(noisy, mixture, cells, count=shares.count, share=shares.triples)
-        if len(blocks) > most:
-            blocks = rounds.choose(
-                blocks,
-                set_blocks.expected_counts(mixture, blocks, noisy.rows, unit),
-                set_blocks.handicaps(blocks, cells, noise, unit),
-                count=most,
-                share=shares.choice,
-            )
-        rounds.count(with_share(blocks, rounds.left), stage=1)
+        if len(blocks) <= most:
+            return blocks
+        expected = set_blocks.expected_counts(mixture, blocks, noisy.rows, unit)
+        handicaps = set_blocks.handicaps(blocks, cells, rounds.sigma, unit)
+        return rounds.choose(blocks, expected, handicaps, count=most, share=shares.choice)
 
     @one_thread()
     def fit(self, measured: Measured, seed: PublicSeed, progress: Progress = SILENT) -> FittedTable:
@@ -451,16 +412,15 @@ class Interactions(Method):
         mixture = replace(mixture, apart=apart, told=told)
         return FittedTable(mixture=mixture, measured=measured, compounds=compounds)
 
-    def _expect(
-        self, progress: Progress, noisy: NoisyBlocks, pairs: Sequence[Block], noise: Noise, looked_at: int = 0
-    ) -> None:
+    def _expect(self, progress: Progress, rounds: Rounds, pairs: Sequence[Block], looked_at: int = 0) -> None:
         """Say what is ahead, from the noisy counts of pairs on."""
+        noisy = rounds.noisy
         work = Workload(
             rows=noisy.rows,
             columns=len(noisy.sizes),
             blocks=tuple(pairs),
             looked_at=looked_at,
-            signal=noisy.rows / float(np.median([noise(pairs[place].share) for place in finest(pairs)])),
+            signal=noisy.rows / float(np.median([rounds.sigma(pairs[place].share) for place in finest(pairs)])),
             solver=self.solver,
         )
         progress.expect({name: seconds for name, seconds in work.seconds().items() if name != READING})
@@ -534,6 +494,10 @@ class Interactions(Method):
             split=self._split_column(columns) is not None,
         )
 
+    def _pairing(self, rounds: Rounds, shares: Shares) -> Pairing:
+        noisy, distributions = rounds.known
+        return self.pairing(rounds.columns, shares, rounds.sigma)(distributions=tuple(distributions), rows=noisy.rows)
+
     def _split_column(self, columns: Sequence[Column]) -> int | None:
         """The target, where it has so few classes that every pair can be counted per class of it."""
         target = self._target(columns)
@@ -560,7 +524,6 @@ def with_analyses(method: Method, schema: Schema | None) -> Method:
     return replace(method, analyses=(*method.analyses, *schema.analyses))
 
 
-def count_noise(privacy: Privacy, total: Loss) -> Noise:
-    """The noise of a count, in rows, for each share of the budget."""
-    sensitivity = block_sensitivity(privacy.relation)
-    return functools.cache(lambda share: noise_scale(privacy, total, sensitivity, share))
+def _share_of(blocks: Sequence[Block]) -> float:
+    """The share of the budget that blocks take together."""
+    return sum(block.share for block in blocks)

@@ -8,7 +8,7 @@ from typing import Final, final
 import numpy as np
 import pyarrow as pa
 
-from kernelease.arrays import Integers
+from kernelease.arrays import Floats, Integers
 from kernelease.errors import CapacityError
 from kernelease.exact.counting import ExactCounts
 from kernelease.fit.mixtures.beyond import Misfit
@@ -16,14 +16,16 @@ from kernelease.fit.mixtures.draw import draw_rows, sharpen
 from kernelease.fit.mixtures.maps import Compounds
 from kernelease.fit.mixtures.mixture import Mixture, MixtureSolver, bounds_of, keep_within, loose_shares
 from kernelease.fit.mixtures.objective import signal_of
+from kernelease.fit.mixtures.one_way import distributions_of
 from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks, estimated_rows
 from kernelease.measured.looks import Laid, NoisyLook
-from kernelease.measured.offsets import Levels, in_groups, of_atoms
-from kernelease.methods.interactions.singles import noise_scale
+from kernelease.measured.offsets import declared_levels, in_groups, of_atoms
+from kernelease.methods.interactions.singles import Noise, centres, count_noise, group_values, noise_scale
 from kernelease.privacy.accounting import Loss, Privacy, Selection
 from kernelease.privacy.mechanisms import PrivacyFilter
 from kernelease.privacy.noise import LARGEST_LAPLACE_SCALE, NoiseSource
 from kernelease.privacy.sensitivity import Neighbours, block_sensitivity
+from kernelease.table.columns.column import Column
 from kernelease.table.domain import Domain
 
 # --------------------
@@ -161,54 +163,52 @@ _ROUNDING = 1.0 - 2.0**-36  # derived: of what is left: covers the rounding of a
 
 @final
 class Rounds:
-    """All that was measured and chosen so far, in order.
+    """The measurement of one table: what it is counted with, and all that was measured and chosen so far, in order.
 
+    Nothing is spent but by `count`, `weigh` and `choose`, and what these may spend is said to them.
     What is to be measured, and what is known, is in terms of groups where a column's atoms are leaves in groups.
     """
 
     __slots__ = (
-        *("_aside", "_blocks", "_budget", "_counts", "_kept", "_laid", "_levels", "_looks", "_moments"),
-        *("_noise", "_ordered", "_selections"),
+        *("_blocks", "_budget", "_counts", "_laid", "_levels", "_looks", "_moments", "_noise", "_ordered"),
+        *("_selections", "columns", "kept", "sigma"),
     )
 
     def __init__(
         self,
         counts: ExactCounts,
+        columns: Sequence[Column],
         budget: PrivacyFilter,
         noise: NoiseSource,
-        ordered: tuple[int, ...],
         *,
-        aside: float = 0.0,
         kept: float = 0.0,
-        levels: Levels | None = None,
         looks: tuple[NoisyLook, ...] = (),
         laid: tuple[Laid, ...] = (),
     ) -> None:
-        self._counts, self._budget, self._noise, self._ordered = counts, budget, noise, ordered
-        self._aside, self._kept, self._looks, self._laid = aside, kept, looks, laid
-        self._levels: Levels = (None,) * len(ordered) if levels is None else levels
+        self._counts, self._budget, self._noise, self._looks, self._laid = counts, budget, noise, looks, laid
+        self._ordered, self._levels = tuple(column.in_order for column in columns), declared_levels(columns)
+        self.columns, self.kept = group_values(columns), kept  # of the budget, for whoever comes after
+        self.sigma: Noise = count_noise(budget.privacy, budget.total)
         self._blocks: list[NoisyBlock] = []
         self._moments: list[NoisyBlock] = []
         self._selections: list[Selection] = []
 
-    @property
-    def left(self) -> float:
-        """The share of the budget that no step has used yet, less what is set aside: the last round takes all of it.
+    def left(self, *aside: float) -> float:
+        """The share of the budget that no step has used yet, less what is set `aside` for steps that follow.
 
         What is kept for whoever comes after is never spent here.
         """
         spent, total = self._budget.spent, self._budget.total
-        if self._budget.privacy.pure:
-            return _ROUNDING * (1.0 - spent.pure_epsilon / total.pure_epsilon) - self._aside - self._kept
-        return _ROUNDING * (1.0 - spent.mu_squared / total.mu_squared) - self._aside - self._kept
+        pure = self._budget.privacy.pure
+        used = spent.pure_epsilon / total.pure_epsilon if pure else spent.mu_squared / total.mu_squared
+        unused = _ROUNDING * (1.0 - used)
+        for share in (*aside, self.kept):
+            unused -= share
+        return unused
 
-    def release(self, share: float) -> None:
-        """Open one of the reserves: so much of what was set aside may be spent."""
-        self._aside -= share
-
-    def open(self) -> None:
-        """Open the reserves: from here on, what was set aside may be spent."""
-        self._aside = 0.0
+    def sigma_in_units(self, share: float) -> float:
+        """The noise of a count for a share of the budget, in units instead of rows."""
+        return self.unit * self.sigma(share)
 
     @property
     def pure(self) -> bool:
@@ -216,9 +216,9 @@ class Rounds:
         return self._budget.privacy.pure
 
     @property
-    def neighbours(self) -> Neighbours:
-        """Which tables are neighbours."""
-        return self._budget.neighbours
+    def centred(self) -> bool:
+        """Whether single columns are measured without their mean."""
+        return centres(len(self.columns), self._budget.neighbours, pure=self.pure)
 
     @property
     def rows(self) -> float | None:
@@ -242,6 +242,11 @@ class Rounds:
         return in_groups(self.noisy_blocks, self._levels)
 
     @property
+    def known(self) -> tuple[NoisyBlocks, list[Floats]]:
+        """The same, and the distribution of each column."""
+        return (noisy := self.noisy), distributions_of(noisy)
+
+    @property
     def noisy_blocks(self) -> NoisyBlocks:
         """All that was measured."""
         return join_blocks(
@@ -258,15 +263,6 @@ class Rounds:
     def weigh(self, blocks: Sequence[Block]) -> None:
         """Measure moments, each for its share. No counts follow: the order of measuring is that of the record."""
         self._moments += self._counts.privatise(of_atoms(blocks, self._levels), self._budget, noise=self._noise)
-
-    @property
-    def keeps(self) -> bool:
-        """Whether something of the budget is kept for whoever comes after."""
-        return self._kept > 0.0
-
-    def keep(self, share: float) -> None:
-        """Keep a share for later; a negative one ends that."""
-        self._kept += share
 
     def count(self, blocks: Sequence[Block], *, stage: int = 0) -> None:
         """Measure blocks, each for its share."""

@@ -1,6 +1,7 @@
 """The first rounds: every column on its own, how finely it is counted, and its share of the budget."""
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from kernelease.measured.blocks import Block
 from kernelease.measured.counts import Contrasts, Counts
 from kernelease.measured.offsets import declared_levels
 from kernelease.privacy.accounting import Loss, Privacy
-from kernelease.privacy.sensitivity import Neighbours, Sensitivity
+from kernelease.privacy.sensitivity import Neighbours, Sensitivity, block_sensitivity
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.listed import Category
 
@@ -184,6 +185,12 @@ def noise_scale(privacy: Privacy, total: Loss, sensitivity: Sensitivity, share: 
     if privacy.pure:
         return math.sqrt(2.0) * sensitivity.l1 / (share * privacy.epsilon)
     return sensitivity.l2 / math.sqrt(share * total.mu_squared)
+
+
+def count_noise(privacy: Privacy, total: Loss) -> Noise:
+    """The noise of a count, in rows, for each share of the budget."""
+    sensitivity = block_sensitivity(privacy.relation)
+    return functools.cache(lambda share: noise_scale(privacy, total, sensitivity, share))
 
 
 def atoms_seen(distributions: Sequence[Floats], rows: float, share: float, noise: Noise, power: float) -> list[float]:
