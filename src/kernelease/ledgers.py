@@ -29,7 +29,7 @@ from typing import Any, final
 from kernelease import html
 from kernelease._version import __version__
 from kernelease.errors import BudgetError, LedgerError, ParameterError, in_words, named_only
-from kernelease.machine import sync_folder
+from kernelease.machine import name_beside, sync_folder
 from kernelease.privacy.accounting import Loss, Privacy
 from kernelease.privacy.calibration import Calibration
 from kernelease.privacy.ledger import (
@@ -253,7 +253,7 @@ class LedgerFile:
             raise LedgerError(
                 f"{ledger.path} already exists, and a ledger is never overwritten. Use it, or choose another name."
             )
-        draft = ledger.path.parent / f".kernelease-{secrets.token_hex(8)}.partial"
+        draft = name_beside(ledger.path)
         try:
             _write_draft(draft, ledger)
             _publish(draft, ledger.path)

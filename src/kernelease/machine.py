@@ -6,10 +6,11 @@ import math
 import mmap
 import os
 import platform
+import secrets
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -61,6 +62,26 @@ def sync_folder(folder: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+def name_beside(target: Path) -> Path:
+    """A name beside the target, on the same file system, that nobody takes for a finished file."""
+    return target.parent / f".kernelease-{secrets.token_hex(8)}.partial"
+
+
+def _unlink(draft: Path) -> None:
+    with suppress(OSError):
+        draft.unlink()
+
+
+@contextmanager
+def draft_beside(target: Path, remove: Callable[[Path], None] = _unlink) -> Iterator[Path]:
+    """Such a name, for a draft that is renamed when it is whole; what is left under it in the end is removed."""
+    draft = name_beside(target)
+    try:
+        yield draft
+    finally:
+        remove(draft)
 
 
 def is_shortage(error: BaseException) -> bool:

@@ -5,7 +5,6 @@ import hashlib
 import math
 import os
 import re
-import secrets
 import warnings
 import zipfile
 from collections.abc import Iterable, Iterator
@@ -22,6 +21,7 @@ from kernelease.answers.reading import Released, reading
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import BundleError, ParameterError, UncertaintyWarning, check_integer, nearest
 from kernelease.fit.points import thin
+from kernelease.machine import draft_beside
 from kernelease.seeds import PublicSeed
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.listed import Boolean, Category, Listed, Ordinal
@@ -56,16 +56,13 @@ def export_table(table: pa.Table, path: str | Path, *, overwrite: bool = False) 
     """Write a table, whole or not at all. In CSV, NULL is an empty cell."""
     check_export(path, overwrite=overwrite)
     target = Path(path)
-    draft = target.parent / f".kernelease-{secrets.token_hex(8)}.partial"
     try:
-        _write(table, str(draft), target.suffix.lower())
-        os.replace(draft, target)
+        with draft_beside(target) as draft:
+            _write(table, str(draft), target.suffix.lower())
+            os.replace(draft, target)
     except (OSError, pa.ArrowException) as error:
         reason = getattr(error, "strerror", None) or "it can't be written in this format"
         raise BundleError(f"{path} could not be written: {reason}.") from error
-    finally:
-        with suppress(OSError):
-            draft.unlink()
     return target
 
 

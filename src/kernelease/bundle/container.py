@@ -9,7 +9,6 @@ import errno
 import hashlib
 import os
 import re
-import secrets
 import shutil
 import stat
 import struct
@@ -27,7 +26,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from kernelease.bundle.signing import fingerprint, parse_public_key, public_pem, short_fingerprint, sign, verify
 from kernelease.errors import BundleError, ParameterError, ResourceError, SigningError
-from kernelease.machine import sync_folder
+from kernelease.machine import draft_beside, name_beside, sync_folder
 from kernelease.strangers import web_refusal
 
 # ---- Exchanging two names in one step, where the system can.
@@ -264,16 +263,14 @@ def write_bundle(
     target = Path(os.path.abspath(path))
     sealed = _seal(files, key)
     write, place = (_write_zip, _place_zip) if target.suffix.lower() == ".zip" else (_write_folder, _place_folder)
-    draft = _temporary(target)
     try:
-        if os.path.lexists(target):
-            _refuse_replacing(target, overwrite)
-        write(draft, sealed)
-        place(draft, target, overwrite)
+        with draft_beside(target, _remove) as draft:
+            if os.path.lexists(target):
+                _refuse_replacing(target, overwrite)
+            write(draft, sealed)
+            place(draft, target, overwrite)
     except (OSError, zipfile.LargeZipFile) as error:
         raise BundleError(f"The bundle {path} could not be written: {_reason(error)}.") from error
-    finally:
-        _remove(draft)
     _confirm(target, path)
     return Path(path)
 
@@ -301,16 +298,13 @@ def check_target(path: str | Path, *, overwrite: bool = False) -> None:
 def try_target(path: str | Path, size: int) -> None:
     """Raise unless a draft can be written and synced beside the target, and the disk has room for `size` bytes."""
     target = Path(os.path.abspath(path))
-    draft = _temporary(target)
     try:
         free = shutil.disk_usage(target.parent).free
-        with open(draft, "xb") as file:
+        with draft_beside(target, _remove) as draft, open(draft, "xb") as file:
             file.write(bytes(_PROBE))
             _sync(file)
     except OSError as error:
         raise BundleError(f"The bundle {path} could not be written: {_reason(error)}. Nothing was spent.") from error
-    finally:
-        _remove(draft)
     if free < size:
         raise ResourceError(
             f"The bundle {path} may need {size / 2**20:.1f} MiB, and its disk has {free / 2**20:.1f} MiB left. Make "
@@ -354,11 +348,6 @@ def _seal(files: Mapping[str, bytes], key: Ed25519PrivateKey | None) -> dict[str
     if key is not None:
         sealed[SIGNATURE] = sign(sealed[SUMS], key)
     return dict(sorted(sealed.items()))
-
-
-def _temporary(target: Path) -> Path:
-    """A name beside the target, on the same file system, that nobody takes for a bundle."""
-    return target.parent / f".kernelease-{secrets.token_hex(8)}.partial"
 
 
 def _write_folder(draft: Path, files: Mapping[str, bytes]) -> None:
@@ -429,7 +418,7 @@ def _place_folder(draft: Path, target: Path, overwrite: bool) -> None:
         return
     if exchange(draft, target):  # the old bundle is now the draft, which is removed
         return
-    aside = _temporary(target)
+    aside = name_beside(target)
     try:
         os.rename(target, aside)
         os.rename(draft, target)

@@ -6,9 +6,7 @@ import itertools
 import json
 import math
 import os
-import secrets
 from collections.abc import Mapping
-from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -27,6 +25,7 @@ from kernelease.bundle.signing import fingerprint, parse_public_key, short_finge
 from kernelease.bundle.verify import findings, on_trust
 from kernelease.certificate import NOT_PROMISED, Certificate
 from kernelease.errors import BundleError, ParameterError, SigningError
+from kernelease.machine import draft_beside
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.measured.offsets import declared_levels
 from kernelease.privacy.sensitivity import Neighbours
@@ -470,14 +469,12 @@ def write_page(content: Mapping[str, Any], out: str | Path, *, overwrite: bool =
     """Write a page, whole or not at all."""
     check_page(out, overwrite=overwrite)
     target = Path(out)
-    draft = target.parent / f".kernelease-{secrets.token_hex(8)}.partial"
+    mode = 0o600 if "owner" in content else 0o666  # what compares with private rows is its owner's alone
     try:
-        draft.touch(mode=0o600 if "owner" in content else 0o666)  # what compares with private rows is its owner's alone
-        draft.write_text(page(content), encoding="utf-8", newline="\n")
-        os.replace(draft, target)
+        with draft_beside(target) as draft:
+            draft.touch(mode=mode)
+            draft.write_text(page(content), encoding="utf-8", newline="\n")
+            os.replace(draft, target)
     except OSError as error:
         raise BundleError(f"{out} could not be written: {error.strerror}.") from error
-    finally:
-        with suppress(OSError):
-            draft.unlink()
     return target
