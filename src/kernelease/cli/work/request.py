@@ -67,19 +67,7 @@ class Request:
             data, schema, query=typed.query, spark=typed.spark, batch_rows=LARGEST_BATCH, as_text=False
         )
         ledger = _ledger(typed.ledger, typed.cap, subject, promised)
-        order = Order(
-            privacy=promised,
-            schema=schema,
-            method=method,
-            ledger=ledger,
-            seed=PublicSeed(typed.seed).value,
-            push_down=typed.push_down,
-            rows=rows,
-            fast=fast,
-            out=typed.out,
-            key=None if typed.key is None else load_private_key(typed.key),
-            overwrite=typed.overwrite,
-        )
+        order = _order(typed, schema, promised, ledger, method=method, rows=rows, fast=fast)
         return cls(
             data=data, query=typed.query, source=source, schema=schema, privacy=promised, ledger=ledger, order=order
         )
@@ -123,11 +111,27 @@ def tables_order(typed: TypedOrder, *, rows: int | None, fast: bool) -> Order:
     tables = Tables.load(typed.schema)
     promised = typed.privacy.read().under(Neighbours(tables.neighbours))
     subject = Subject(dataset=tables.name, unit=str(tables.root.key))
+    ledger = _ledger(typed.ledger, typed.cap, subject, promised)
+    return _order(typed, tables, promised, ledger, rows=rows, fast=fast)
+
+
+def _order(
+    typed: TypedOrder,
+    schema: Schema | Tables,
+    promised: Privacy,
+    ledger: Ledger | None,
+    *,
+    method: Method | None = None,
+    rows: int | None,
+    fast: bool,
+) -> Order:
     return Order(
         privacy=promised,
-        schema=tables,
-        ledger=_ledger(typed.ledger, typed.cap, subject, promised),
+        schema=schema,
+        method=method,
+        ledger=ledger,
         seed=PublicSeed(typed.seed).value,
+        push_down=typed.push_down,
         rows=rows,
         fast=fast,
         out=typed.out,
