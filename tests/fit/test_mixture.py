@@ -9,7 +9,7 @@ import pytest
 
 from kernelease.errors import ParameterError
 from kernelease.fit.mixtures import objective as objective_module
-from kernelease.fit.mixtures.beyond import Detail
+from kernelease.fit.mixtures.beyond import Detail, poor
 from kernelease.fit.mixtures.misfit import Correlations, Pairs, Set, Singles, Stack, apart, correlations, stack_sets
 from kernelease.fit.mixtures.mixture import Mixture, MixtureSolver, ties_of
 from kernelease.fit.mixtures.objective import Objective, Ties, Told, softmax_weights, trust
@@ -388,8 +388,8 @@ def test_columns_that_determine_each_other_are_held_near_the_noise_floor() -> No
     for seed in range(3):
         noisy = noisy_blocks(nearly_determined(60_000), (24, 4, 3, 5), epsilon=2.0, noise=SeededNoise(seed))
         mixture = MixtureSolver().solve(noisy, PublicSeed(seed))
-        assert {misfit.columns for misfit in mixture.poorly_held} <= {(0, 1)}
-        assert all(misfit.chi_squared < 7.0 for misfit in mixture.poorly_held)
+        assert {misfit.columns for misfit in poor(mixture.misfits)} <= {(0, 1)}
+        assert all(misfit.chi_squared < 7.0 for misfit in poor(mixture.misfits))
         wrong = mixture.pair(0, 1)[np.arange(24)[:, None] // 6 != np.arange(4)]
         assert wrong.sum() < 0.02  # of .75, if they were independent
 
@@ -439,8 +439,8 @@ def test_a_model_that_cannot_hold_a_block_says_which() -> None:
     noisy = noisy_blocks(nearly_determined(20_000), (24, 4, 3, 5), epsilon=5.0)
     mixture = MixtureSolver(components=2, steps=50).solve(noisy, PublicSeed(0))
     assert mixture.outcome is Outcome.ITERATION_LIMIT
-    assert (0, 1) in [misfit.columns for misfit in mixture.poorly_held]
-    assert mixture.poorly_held[0].chi_squared == max(misfit.chi_squared for misfit in mixture.misfits)
+    assert (0, 1) in [misfit.columns for misfit in poor(mixture.misfits)]
+    assert poor(mixture.misfits)[0].chi_squared == max(misfit.chi_squared for misfit in mixture.misfits)
 
 
 def test_the_misfit_of_a_block_is_its_own() -> None:

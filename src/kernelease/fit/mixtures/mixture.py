@@ -310,13 +310,8 @@ class Mixture:
     told: tuple[PartMap, ...] = ()  # columns that others tell in part, in an order in which they can be applied
     movers: tuple[RowMover, ...] = ()  # toward sums over rows
 
-    @property
-    def poorly_held(self) -> tuple[Misfit, ...]:
-        """The blocks whose counts are farther from the mixture than noise explains, the worst first."""
-        return poor(self.misfits)
-
     def poorly_held_by(self, rows: Integers) -> tuple[Misfit, ...]:
-        """Those of them that rows drawn from the mixture, (columns, n), miss as well."""
+        """What it does not hold and rows drawn from it, (columns, n), miss beyond noise as well, the worst first."""
         if not self.unheld:
             return ()
         leaves = self.leaves or (None,) * len(rows)
