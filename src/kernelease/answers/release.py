@@ -42,7 +42,7 @@ from kernelease.measured.bags import NoisyBags
 from kernelease.measured.blocks import NoisyBlock, NoisyBlocks
 from kernelease.progress import SILENT, Progress
 from kernelease.relational.domain_of_tables import TablesDomain
-from kernelease.relational.schema_of_tables import TableOfRecords, Tables, Which
+from kernelease.relational.schema_of_tables import TableOfRecords, Tables, Which, keys_of
 from kernelease.table.columns.column import NULL_LABEL, Column
 from kernelease.table.columns.listed import Category
 from kernelease.table.domains import TableDomain
@@ -524,11 +524,6 @@ def tables_of(measurements: Measurements) -> Tables:
     return measurements.domain.tables
 
 
-def _keys(rows: pa.Table, name: str) -> Integers:
-    keys: Integers = np.asarray(rows.column(name).to_numpy())
-    return keys
-
-
 def _paths(rows: Mapping[str, pa.Table], tables: Tables) -> pa.Table:
     """Every path of every person with its weight: those of one person weigh 1 over the number of persons together."""
     persons = rows[tables.root.name].num_rows
@@ -537,7 +532,7 @@ def _paths(rows: Mapping[str, pa.Table], tables: Tables) -> pa.Table:
     numbers: dict[str, Integers] = {}
     refers_to: dict[str, Integers] = {}
     for table in tables.tables[1:]:
-        refers = _keys(rows[table.name], str(table.foreign_key)) - 1
+        refers = keys_of(rows[table.name], str(table.foreign_key)) - 1
         above = rows[str(table.parent)].num_rows
         numbers[table.name] = np.bincount(refers, minlength=above)
         begin = np.cumsum(numbers[table.name]) - numbers[table.name]
@@ -685,8 +680,7 @@ class _Steps:
         return codes
 
     def _owner(self) -> Integers:
-        owner: Integers = np.asarray(self.rows.column(str(self.table.foreign_key)).to_numpy())
-        return owner
+        return keys_of(self.rows, str(self.table.foreign_key))
 
     def _release(
         self, block: NoisyBlock, columns: dict[str, tuple[str, ...]], codes: list[Integers], weights: Floats

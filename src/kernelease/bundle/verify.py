@@ -34,7 +34,7 @@ from kernelease.measured.blocks import Block, NoisyBlocks
 from kernelease.methods.retracing import retrace
 from kernelease.privacy.calibration import Calibration
 from kernelease.relational.domain_of_tables import TablesDomain
-from kernelease.relational.schema_of_tables import TableOfRecords, Tables, sequence_keys
+from kernelease.relational.schema_of_tables import TableOfRecords, Tables, keys_of, sequence_keys
 from kernelease.seeds import PublicSeed
 from kernelease.table.columns.column import Codes
 from kernelease.table.domain import Domain
@@ -83,10 +83,10 @@ def key_problems(rows: Mapping[str, pa.Table], tables: Tables) -> list[str]:
     problems = []
     for table in tables.tables:
         own = rows[table.name]
-        if table.key is not None and not np.array_equal(_keys(own, table.key), np.arange(1, len(own) + 1)):
+        if table.key is not None and not np.array_equal(keys_of(own, table.key), np.arange(1, len(own) + 1)):
             problems.append(f"the keys of {table.name} do not count from 1")
         if table.parent is not None and table.foreign_key is not None:
-            refers, most = _keys(own, table.foreign_key), len(rows[table.parent])
+            refers, most = keys_of(own, table.foreign_key), len(rows[table.parent])
             if len(refers) and not 1 <= refers.min() <= refers.max() <= most:
                 problems.append(f"a row of {table.name} refers to a row of {table.parent} that is not there")
             elif len(refers) and np.bincount(refers).max() > (table.max_rows or 0):
@@ -123,11 +123,6 @@ def _rises(rows: pa.Table, table: TableOfRecords, owner: Integers) -> bool:
     keys = sequence_keys(table.schema.column(str(table.order)), rows.column(str(table.order)))
     falls = (keys[1:] < keys[:-1]) | (np.isnan(keys[:-1].astype(np.float64)) & ~np.isnan(keys[1:].astype(np.float64)))
     return not (falls & (owner[1:] == owner[:-1])).any()
-
-
-def _keys(rows: pa.Table, name: str) -> Integers:
-    keys: Integers = np.asarray(rows.column(name).to_numpy())
-    return keys
 
 
 # ---- All checks.

@@ -293,20 +293,20 @@ class Book:
         for given in body:
             if given not in _KEYS:
                 told = f"is public, and has no {given!r}: known are {' and '.join(_KEYS)}."
-                raise _wrong(name, str(given), f"{told}{nearest(str(given), _KEYS)}")
+                raise refusal(name, str(given), f"{told}{nearest(str(given), _KEYS)}")
         if body["public"] == FILL_IN:
-            raise _wrong(name, "public", "public is not filled in yet: it is the CSV file of a public table.")
+            raise refusal(name, "public", "public is not filled in yet: it is the CSV file of a public table.")
         try:
             header, *lines = book_lines(name, body["public"], folder)
         except SchemaError as error:
-            raise _wrong(name, "public", str(error)) from None
+            raise refusal(name, "public", str(error)) from None
         key = body.get("key")
         if not isinstance(key, str) or header.count(key) != 1:
             told = f"key must be a column of the code book, once; it has {', '.join(header)}; got {key!r}."
-            raise _wrong(name, "key" if "key" in body else "public", told)
+            raise refusal(name, "key" if "key" in body else "public", told)
         keys = [line[header.index(key)] for line in lines]
         if (twice := next((one for one in keys if keys.count(one) > 1), None)) is not None:
-            raise _wrong(name, "public", f"the key {twice!r} is in the code book more than once.")
+            raise refusal(name, "public", f"the key {twice!r} is in the code book more than once.")
         return cls(name=name, key=key, names=tuple(header), lines=tuple(map(tuple, lines)))
 
     def column(self, name: str) -> list[str]:
@@ -343,7 +343,7 @@ def read_books(bodies: Mapping[str, Any], folder: Path | None) -> tuple[dict[str
     for name in books:
         if name not in used:
             told = f'is public, and no column refers to it: declare one with codebook = "{name}".'
-            raise _wrong(name, None, told)
+            raise refusal(name, None, told)
     return private, books
 
 
@@ -369,5 +369,6 @@ def _kind_of(cells: Sequence[str]) -> str:
     return "category"
 
 
-def _wrong(table: str, key: str | None, message: str) -> SchemaError:
+def refusal(table: str, key: str | None, message: str) -> SchemaError:
+    """The error of one of several tables, at a key of its declaration or at all of it."""
     return SchemaError(f"table {table!r}: {message}", path=("tables", table, *([] if key is None else [key])))

@@ -28,11 +28,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, final
 
+import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from kernelease.arrays import Integers
 from kernelease.errors import SchemaError, nearest
-from kernelease.relational.books import Aggregate, number_column, read_aggregates, read_books, unmeasurable
+from kernelease.relational.books import Aggregate, number_column, read_aggregates, read_books, refusal, unmeasurable
 from kernelease.strangers import parse_toml, read_text
 from kernelease.table.columns.column import Column
 from kernelease.table.derived import Determined
@@ -317,6 +319,12 @@ def sequence_keys(column: Column, cells: pa.Array | pa.ChunkedArray) -> NDArray[
     return instants_in(cells) if column.family == "time" else column.encode(cells)
 
 
+def keys_of(rows: pa.Table, name: str) -> Integers:
+    """A column of released keys, or of what refers to them: (n,)."""
+    keys: Integers = np.asarray(rows.column(name).to_numpy())
+    return keys
+
+
 def is_of_tables(path: str | Path) -> bool:
     """Whether a schema file is one of several tables. Of one that can't be read, the schema of one table says why."""
     try:
@@ -368,11 +376,11 @@ def _from_toml(data: Mapping[str, Any], folder: Path | None) -> Tables:
 
 def _table(name: str, body: object, neighbours: str, folder: Path | None) -> TableOfRecords:
     if not NAME_OF_TABLE.fullmatch(name):
-        raise _wrong(
+        raise refusal(
             name, None, "its name must be of a to z, 0 to 9 and _, from a letter on, at most 40: it names a file."
         )
     if not isinstance(body, dict):
-        raise _wrong(name, None, f"must be a table: [tables.{name}].")
+        raise refusal(name, None, f"must be a table: [tables.{name}].")
     _check_known(name, body)
     table = {"name": name, "neighbours": neighbours if neighbours in NEIGHBOURS else NEIGHBOURS[0]}
     if "constraints" in body:
@@ -399,15 +407,15 @@ def _references(name: str, hangs: dict[str, Any], owner: object) -> tuple[tuple[
     if not isinstance(parents, list):
         if owner is not None:
             told = 'owner says which of several parents a row belongs to: parent = ["people", "cars"]. Leave it out.'
-            raise _wrong(name, "owner", told)
+            raise refusal(name, "owner", told)
         return ()
     if not isinstance(columns, list) or len(columns) != len(parents) or len(parents) < 2:
-        raise _wrong(name, "foreign_key", "needs a foreign_key for each parent, in a list, and at least two of them.")
+        raise refusal(name, "foreign_key", "needs a foreign_key for each parent, in a list, and at least two of them.")
     if parents.count(owner) != 1:
         told = (
             f"owner must be one of its parents, {', '.join(map(str, parents))}: its rows are protected with that one."
         )
-        raise _wrong(name, "owner" if owner is not None else "parent", told)
+        raise refusal(name, "owner" if owner is not None else "parent", told)
     place = parents.index(owner)
     hangs |= {"parent": parents[place], "foreign_key": columns[place]}
     return tuple((str(c), str(p)) for i, (c, p) in enumerate(zip(columns, parents, strict=True)) if i != place)
@@ -435,7 +443,7 @@ def _check_known(name: str, body: Mapping[str, Any]) -> None:
     """Refuse keys that there are not."""
     for key in body:
         if key not in _TABLE_KEYS:
-            raise _wrong(
+            raise refusal(
                 name, key, f"unknown key {key!r}; known are {', '.join(_TABLE_KEYS)}.{nearest(key, _TABLE_KEYS)}"
             )
 
@@ -460,13 +468,13 @@ def _check(tables: Sequence[TableOfRecords], name: object, settings: Mapping[str
         raise SchemaError("[unit]: confirmed must be true or false.", path=("unit", "confirmed"))
     if len(tables) < 2:
         told = "has no other table: its rows are persons, so declare [columns.NAME] as for one table."
-        raise _wrong(tables[0].name if tables else "?", None, told)
+        raise refusal(tables[0].name if tables else "?", None, told)
     if len(tables) > MOST_TABLES:
         raise SchemaError(f"{len(tables)} tables are too many; at most {MOST_TABLES}.", path=("tables",))
     seen: dict[str, TableOfRecords] = {}
     for table in tables:
         if not NAME_OF_TABLE.fullmatch(table.name) or table.name in seen:
-            raise _wrong(table.name, None, "its name is taken, or names no file.")
+            raise refusal(table.name, None, "its name is taken, or names no file.")
         _check_root(table) if not seen else _check_records(table, seen, tables)
         _check_keys(table, tables)
         seen[table.name] = table
@@ -506,7 +514,7 @@ def _deepest(tables: Tables, rule: Rule) -> str:
 def _check_root(table: TableOfRecords) -> None:
     for key in ("parent", "foreign_key", "max_rows", "order"):
         if getattr(table, key) is not None:
-            raise _wrong(
+            raise refusal(
                 table.name, key, f"is the table of persons, and has no {key}. Remove it, or name another [unit]."
             )
 
@@ -514,36 +522,38 @@ def _check_root(table: TableOfRecords) -> None:
 def _check_records(table: TableOfRecords, seen: Mapping[str, TableOfRecords], tables: Sequence[TableOfRecords]) -> None:
     names = [one.name for one in tables]
     if not isinstance(table.parent, str):
-        raise _wrong(table.name, "parent", "needs parent, the table that its rows belong to.")
+        raise refusal(table.name, "parent", "needs parent, the table that its rows belong to.")
     if table.parent not in names:
-        raise _wrong(table.name, "parent", f"there is no table {table.parent!r}.{nearest(table.parent, names)}")
+        raise refusal(table.name, "parent", f"there is no table {table.parent!r}.{nearest(table.parent, names)}")
     if table.parent not in seen:
-        raise _wrong(table.name, "parent", f"does not hang on {tables[0].name!r}: its parents are a circle.")
+        raise refusal(table.name, "parent", f"does not hang on {tables[0].name!r}: its parents are a circle.")
     if not isinstance(table.foreign_key, str) or not table.foreign_key:
-        raise _wrong(table.name, "foreign_key", f"needs foreign_key, its column that names a row of {table.parent!r}.")
+        raise refusal(table.name, "foreign_key", f"needs foreign_key, its column that names a row of {table.parent!r}.")
     if type(table.max_rows) is not int or not 1 <= table.max_rows <= MOST_RECORDS:
         told = f"needs max_rows, at most so many rows of one {table.parent} are kept: 1 to {MOST_RECORDS}"
-        raise _wrong(table.name, "max_rows", f"{told}, got {table.max_rows!r}.")
+        raise refusal(table.name, "max_rows", f"{told}, got {table.max_rows!r}.")
     depth, above = 2, seen[table.parent]
     while above.parent is not None:
         depth, above = depth + 1, seen[above.parent]
     if depth > DEEPEST:
-        raise _wrong(table.name, "parent", f"is {depth} tables deep; {DEEPEST} is the most.")
+        raise refusal(table.name, "parent", f"is {depth} tables deep; {DEEPEST} is the most.")
     if table.order is not None and table.order not in table.schema.names:
         hint = nearest(str(table.order), table.schema.names)
-        raise _wrong(table.name, "order", f"order must be one of its measured columns, got {table.order!r}.{hint}")
+        raise refusal(table.name, "order", f"order must be one of its measured columns, got {table.order!r}.{hint}")
     if table.name in [*seen[table.parent].schema.order]:
-        raise _wrong(table.name, None, f"{table.parent!r} has a column of this name, which its number would have, too.")
+        raise refusal(
+            table.name, None, f"{table.parent!r} has a column of this name, which its number would have, too."
+        )
 
 
 def _check_keys(table: TableOfRecords, tables: Sequence[TableOfRecords]) -> None:
     referred = any(table.name in (other.parent, *dict(other.references).values()) for other in tables)
     if referred and (not isinstance(table.key, str) or not table.key):
-        raise _wrong(table.name, "key", "needs key, the column that the rows of other tables refer to.")
+        raise refusal(table.name, "key", "needs key, the column that the rows of other tables refer to.")
     if table.key is not None and not isinstance(table.key, str):
-        raise _wrong(table.name, "key", f"key must be the name of a column, got {table.key!r}.")
+        raise refusal(table.name, "key", f"key must be the name of a column, got {table.key!r}.")
     if table.key is not None and table.key == table.foreign_key:
-        raise _wrong(table.name, "key", "key and foreign_key are one column: a row can't be its own parent.")
+        raise refusal(table.name, "key", "key and foreign_key are one column: a row can't be its own parent.")
     _check_references(table, [one.name for one in tables])
     keys = [("key", table.key), ("foreign_key", table.foreign_key)]
     keys += [("foreign_key", column) for column, _ in table.references]
@@ -559,19 +569,15 @@ def _check_keys(table: TableOfRecords, tables: Sequence[TableOfRecords]) -> None
                 path=("tables", table.name, "columns", column.name),
             )
     if table.schema.confirmed is not None or table.schema.unit is not None:
-        raise _wrong(table.name, None, "unit and confirmed belong in [unit].")
+        raise refusal(table.name, None, "unit and confirmed belong in [unit].")
 
 
 def _check_references(table: TableOfRecords, known: Sequence[str]) -> None:
     for own, other in table.references:
         if other not in known:
-            raise _wrong(table.name, "parent", f"there is no table {other!r}.{nearest(other, known)}")
+            raise refusal(table.name, "parent", f"there is no table {other!r}.{nearest(other, known)}")
         if [*table.keys].count(own) != 1:
-            raise _wrong(table.name, "foreign_key", f"{own!r} names rows of two tables, or is its own key.")
-
-
-def _wrong(table: str, key: str | None, message: str) -> SchemaError:
-    return SchemaError(f"table {table!r}: {message}", path=("tables", table, *([] if key is None else [key])))
+            raise refusal(table.name, "foreign_key", f"{own!r} names rows of two tables, or is its own key.")
 
 
 def _section(head: str, body: Mapping[str, Any]) -> str:
