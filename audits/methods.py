@@ -206,6 +206,17 @@ def laid_by_rows(table: Any, noise: NoiseSource) -> object:
         return of_table(AMOUNTS)(table, noise)
 
 
+def told_by_rows(table: Any, noise: NoiseSource) -> object:
+    """Endings are told by the number of rows' own last digits: the modulus is read from private rows."""
+    digits = len({value % 100 for value in table["amount"].to_pylist()})
+
+    def modulus_of(column: Any, within: float = 0.0) -> int:
+        return 1 + digits
+
+    with mock.patch("kernelease.methods.interactions.texture.modulus_of", modulus_of):
+        return of_table(AMOUNTS)(table, noise)
+
+
 def uncapped(table: Any, noise: NoiseSource) -> object:
     """The cap is declared and enters the sensitivity, but every row of a person counts as one of three."""
 
@@ -492,7 +503,7 @@ CASES = (
         run=normal_game(
             of_table(AMOUNTS),
             (amounts(), amounts(77_777)),
-            {"cells that follow from the rows themselves": laid_by_rows},
+            {"cells that follow from rows": laid_by_rows, "endings that follow from rows": told_by_rows},
             adaptive=True,
         ),
     ),

@@ -33,8 +33,8 @@ class Laid(Kind):
     numerator: int
     denominator: int
     first: Integers  # (cells,): levels
-    grids: tuple[int, ...] = ()
-    shares: Floats = dataclasses.field(default_factory=partial(np.zeros, (0, 0)))  # (cells, grids)
+    progressions: tuple[tuple[int, int], ...] = ()  # steps and remainders
+    shares: Floats = dataclasses.field(default_factory=partial(np.zeros, (0, 0)))  # (cells, progressions)
 
     def __post_init__(self) -> None:
         if self.column < 0 or self.numerator < 1 or self.denominator < 1:
@@ -42,11 +42,11 @@ class Laid(Kind):
         self.texture()
 
     def texture(self) -> Texture:
-        """Cells and grids as a column has them."""
+        """Cells and progressions as a column has them."""
         if self.first.ndim != 1 or self.shares.ndim != 2:
             raise ParameterError("Laid: cells are a list, and shares a table.")
         shares = tuple(tuple(own) for own in self.shares.tolist())
-        return Texture(first=tuple(self.first.tolist()), grids=self.grids, shares=shares)
+        return Texture(first=tuple(self.first.tolist()), progressions=self.progressions, shares=shares)
 
     def of(self, declared: Column) -> Ticked:
         """The declared column, so laid; a `ParameterError` where it can't be."""
@@ -70,9 +70,10 @@ def laid_columns(columns: Sequence[Column], laid: Sequence[Laid]) -> tuple[Colum
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look(Kind):
-    """How one column is counted: in cells of its legal values (`first`), or by the grids that these lie on.
+    """How one column is counted: in cells of its legal values (`first`), or by the grids they lie on, or their endings.
 
-    The legal values are multiples of the grid `numerator` / `denominator`. With `grids` the cells are those of a comb.
+    The legal values are multiples of the grid `numerator` / `denominator`. With `stretches` what is counted is a comb,
+    of `grids` and of remainders by a `modulus`.
     """
 
     column: int
@@ -81,21 +82,31 @@ class Look(Kind):
     first: Integers  # (cells,): levels
     share: float  # of the release's budget
     grids: tuple[int, ...] = ()
+    modulus: int = 1
     stretches: Integers = dataclasses.field(default_factory=partial(np.array, (), np.int64))  # (cells,), of a comb
 
     def __post_init__(self) -> None:
         if self.first.ndim != 1 or self.stretches.ndim != 1:
             raise ParameterError("Look: needs a list of levels, and of stretches.")
 
+    @property
+    def is_comb(self) -> bool:
+        return self.stretches.size > 0
+
     def of(self, declared: Column) -> Column:
         """The column that is counted; a `ParameterError` where there is none."""
         laid = Laid(column=self.column, numerator=self.numerator, denominator=self.denominator, first=self.first).of(
             declared
         )
-        if not self.grids:
+        if not self.is_comb:
             return laid
         return Comb(
-            name=laid.name, source=laid.source, of=laid, grids=self.grids, stretches=tuple(self.stretches.tolist())
+            name=laid.name,
+            source=laid.source,
+            of=laid,
+            grids=self.grids,
+            modulus=self.modulus,
+            stretches=tuple(self.stretches.tolist()),
         )
 
 

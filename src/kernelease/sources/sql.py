@@ -211,7 +211,8 @@ class Dialect(ABC):
         level = self.level(of, number)
         value = f"({level} + ({of.phase}))"
         tests = (f"WHEN {value} % {grid} = 0 THEN {place}" for place, grid in enumerate(column.grids))
-        klass = f"CASE {' '.join(tests)} ELSE {len(column.grids)} END"
+        remainder = f"({value} % {column.modulus} + {column.modulus}) % {column.modulus}"  # % rounds toward zero
+        klass = f"CASE {' '.join(tests)} ELSE {len(column.grids)} + {remainder} END" if column.grids else remainder
         stretch = self._from_runs(
             f"({self.from_number(of, number)})", list(enumerate(column.stretches)), column.unknown
         )

@@ -16,7 +16,19 @@ from kernelease.errors import ParameterError
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.measured.looks import Laid, laid_columns
 from kernelease.methods.interactions import texture
-from kernelease.methods.interactions.texture import COARSE, Runs, base_grid, equal_runs, grids_of, lay, parts_on_grids
+from kernelease.methods.interactions.texture import (
+    COARSE,
+    Runs,
+    base_grid,
+    equal_runs,
+    expected_classes,
+    grids_of,
+    lay,
+    mixture_of,
+    modulus_of,
+    on_purpose,
+    progressions_of,
+)
 from kernelease.methods.retracing import retrace
 from kernelease.privacy.sensitivity import block_sensitivity
 from kernelease.sources.private_rows import private_table
@@ -73,7 +85,7 @@ def _table(rows: int = ROWS, seed: int = 0) -> pa.Table:
 def released() -> ke.Release:
     """A release of such a table at epsilon 2."""
     method = ke.Interactions(solver=ke.Interactions().solver.quick())
-    noise = ke.SeededNoise(1)
+    noise = ke.SeededNoise(2)
     return ke.release(_table(), schema=Schema.parse(SCHEMA), privacy=(2.0, 1e-9), noise=noise, method=method)
 
 
@@ -175,27 +187,34 @@ def test_two_releases_are_compared_in_the_cells_of_both_layouts(released: ke.Rel
 # The same counts on every engine, and for persons.
 
 
-def _look_columns(schema: Schema) -> Schema:
-    """Combs and laid cells of every column that is laid."""
+def _look_columns(schema: Schema, kind: int = 0) -> Schema:
+    """Laid cells, combs of grids, of endings and of both, one of them for every column that is laid."""
     columns: list[Any] = []
-    for column in schema:
+    for place, column in enumerate(schema, start=kind):
         own = to_ticks(column)
         if own is None:
             continue
         first = tuple(sorted({0, 1, 7, *range(0, own.levels.number, max(1, own.levels.number // 40))}))
         laid = dataclasses.replace(own, texture=Texture(first=first))
-        stretches = tuple(0 if place % 5 == 1 else 1 + place % 3 for place in range(len(first)))
-        grids = grids_of(own) or (2,)
-        columns.append(Comb(name=column.name, of=laid, grids=grids, stretches=stretches) if len(columns) % 2 else laid)
+        stretches = tuple(0 if cell % 5 == 1 else 1 + cell % 3 for cell in range(len(first)))
+        grids, modulus = (grids_of(own) or (2,), ())[place % 2], (1, 100, 7)[place % 3]
+        comb = Comb(name=column.name, of=laid, grids=grids, modulus=modulus, stretches=stretches)
+        columns.append(comb if place % 4 else laid)
     return dataclasses.replace(schema, columns=tuple(columns), derived=(), order=(), constraints=())
 
 
-@pytest.mark.parametrize("flipped", [False, True])
-def test_looks_are_the_same_by_streaming_and_by_sql(flipped: bool, tmp_path: Path) -> None:
-    schema, table = Schema.parse(SCHEMA), _table(3_000)
-    if flipped:
-        schema = dataclasses.replace(schema, columns=tuple(reversed(schema.columns)))
-    looks = _look_columns(schema)
+def _odd_rows() -> pa.Table:
+    """Numbers below 0, at and beyond both ends, infinite and missing ones."""
+    odd = [-math.inf, -1e300, -12_345.678, -0.0, 0.005, 17.995, 999.99, 1_000.0, 1e300, math.inf, math.nan, None]
+    balance = [-(2**53), -10_001, -10_000, -9_999, -101, -100, -99, -1, 0, 1_000_000, 2**53, None]
+    kind = ["a"] * len(odd)
+    return pa.table({"balance": balance, "price": odd, "size": odd, "year": [2010] * len(odd), "kind": kind})
+
+
+@pytest.mark.parametrize("kind", range(12))
+def test_looks_are_the_same_by_streaming_and_by_sql(kind: int, tmp_path: Path) -> None:
+    schema, table = Schema.parse(SCHEMA), pa.concat_tables([_table(3_000), _odd_rows()])
+    looks = _look_columns(schema, kind)
     connection = duckdb.connect(str(tmp_path / "rows.db"))
     connection.register("given", table)
     connection.execute("CREATE TABLE rows AS SELECT * FROM given")
@@ -216,7 +235,7 @@ def test_one_person_moves_a_look_by_no_more_than_is_charged(seed: int) -> None:
     schema = Schema.parse(SCHEMA.replace('neighbours = "add-remove"\n', people))
     table = _table(300, seed).append_column("person", pa.array(np.random.default_rng(seed).integers(0, 90, 300)))
     without = table.filter(pa.array(table["person"].to_numpy() != 7))
-    looks = _look_columns(schema)
+    looks = _look_columns(schema, kind=seed + 1)
     one, other = (private_table(rows, schema, seed=ke.PublicSeed(0)).counts().again(looks) for rows in (table, without))
     least = block_sensitivity(ke.Neighbours.ADD_REMOVE, unit=one.unit).l2
     for place in range(len(looks)):
@@ -249,8 +268,8 @@ def test_the_grid_of_all_rows_is_found(grid: int) -> None:
     noisy = counts + np.random.default_rng(0).normal(0.0, 50.0, len(counts))
     assert base_grid(noisy, 50.0, grids) == grid
     if grid == 1:
-        parts = parts_on_grids(noisy, 50.0, grids)
-        assert parts[-1] > 0.95
+        every = progressions_of(grids, 1)
+        assert on_purpose(noisy / 50.0, expected_classes(grids, 1, every) / 50.0) == [len(grids)]
 
 
 def test_few_rows_off_a_grid_leave_it_and_many_do_not() -> None:
@@ -269,17 +288,151 @@ def test_shares_on_grids_are_measured_and_drawn() -> None:
     whole = dataclasses.replace(column, texture=Texture(first=(0,)))
     comb = Comb(name="x", of=whole, grids=grids, stretches=(1,))
     counts = np.bincount(comb.encode(pa.array(values)), minlength=comb.size)[1:].astype(np.float64)
-    parts = parts_on_grids(counts + g.normal(0.0, 60.0, len(counts)), 60.0, grids)
-    assert abs(parts[grids.index(1000)] - 0.6) < 0.03
+    seen = (counts + g.normal(0.0, 60.0, len(counts))) / 60.0
+    table = expected_classes(grids, 1, progressions_of(grids, 1)) / 60.0
+    kept = on_purpose(seen, table)
+    assert kept == [grids.index(1000), len(grids)]
+    parts = mixture_of(seen, table, kept)[kept] / 50_000
+    assert abs(parts[0] - 0.6) < 0.03
     levels = LaidLevels(100_001, tuple(range(0, 100_001, 700)))
-    wanted = np.repeat([[0.6, 0.4]], levels.cells, axis=0)
-    shares = texture.shares_in_cells(wanted, levels, 0, (1000,))
     rows = np.histogram(values, [*levels.first, 100_001])[0] / 50_000
-    laid = dataclasses.replace(
-        column, texture=Texture(first=levels.first, grids=(1000,), shares=tuple(map(tuple, shares.tolist())))
-    )
+    laid = _with_shares(column, parts[None], levels, rows, ((1000, 0),))
     drawn = np.asarray(laid.decode(g.choice(levels.cells, 50_000, p=rows), g))
     assert abs(float(np.mean(drawn % 1000 == 0)) - float(np.mean(values % 1000 == 0))) < 0.02
+
+
+def _with_shares(
+    column: Integer, parts: np.ndarray, levels: LaidLevels, rows: np.ndarray, progressions: texture.Steps
+) -> Integer:
+    """The column with shares of each cell on progressions, in one stretch of all cells of several values."""
+    stretches = (np.diff([*levels.first, levels.number]) > 1).astype(np.int64)
+    shares = texture.shares_in_cells(
+        parts, stretches, rows, levels=levels, phase=column.phase, progressions=progressions
+    )
+    own = tuple(map(tuple, shares.tolist()))
+    return dataclasses.replace(column, texture=Texture(first=levels.first, progressions=progressions, shares=own))
+
+
+def test_remainders_are_those_of_floored_division_up_to_the_largest_numbers() -> None:
+    low, high = -(2**47), 2**47 - 1
+    column = Integer(name="x", min=low, max=high, nullable=True)
+    whole = dataclasses.replace(column, texture=Texture(first=(0,)))
+    comb = Comb(name="x", of=whole, grids=(1000,), modulus=100, stretches=(1,))
+    values = [low, low + 1, -2_000, -101, -1, 0, 99, 12_000, high - 1, high]
+    want = [1 if value % 1000 == 0 else 2 + value % 100 for value in values]
+    assert comb.encode(pa.array(values)).tolist() == want
+    assert comb.encode(pa.array([-math.inf, math.inf, math.nan, None])).tolist() == [want[0], want[-1], 102, 102]
+    assert comb.size == 1 + 1 + 100 + 1 == len(comb.labels())
+    number = Number(name="x", min=-50.0, max=50.0, resolution=0.25)
+    ends = Comb(name="x", of=number, grids=(), modulus=4, stretches=(1,) * number.cell_count)
+    assert ends.encode(pa.array([-0.25, -50.0, 0.75, 3.8, 99.0])).tolist() == [4, 1, 4, 4, 1]
+
+
+def test_a_modulus_is_a_power_of_ten_that_the_column_can_tell() -> None:
+    assert modulus_of(Integer(name="x", min=0, max=100_000)) == 100
+    assert modulus_of(Integer(name="x", min=0, max=1_000)) == 10  # of 100 there would be ten periods
+    assert modulus_of(Integer(name="x", min=0, max=100_000), within=texture.PERIODS * 9) == 1
+    assert modulus_of(Integer(name="x", min=0, max=100_000, resolution=25)) == 40  # thousands
+    assert modulus_of(Number(name="x", min=0.0, max=1_000.0, resolution=0.05)) == 20  # of 1
+    assert modulus_of(Integer(name="x", min=0, max=100_000, resolution=3)) == 1
+
+
+ENDINGS = {"99 and 95": {(100, 99): 0.6, (100, 95): 0.15}, "nines": {(10, 9): 0.5}, "fives": {(5, 0): 0.4}, "none": {}}
+
+
+@pytest.mark.parametrize("name", ENDINGS)
+def test_endings_are_told_and_a_grid_explains_what_many_remainders_would(name: str) -> None:
+    """Two combs of 20,000 values: which progressions they lie on on purpose, and how many of them."""
+    g, sigma, wanted = np.random.default_rng(7), 60.0, ENDINGS[name]
+    column = Integer(name="x", min=0, max=100_000)
+    values, u, below = g.integers(0, 90_000, 20_000), g.random(20_000), 0.0
+    for (step, rest), part in wanted.items():
+        values = np.where((u >= below) & (u < below + part), values // step * step + rest, values)
+        below += part
+    whole, grids = dataclasses.replace(column, texture=Texture(first=(0,))), grids_of(column)
+    every = progressions_of(grids, 100)
+    seen, tables = [], []
+    for own, modulus in ((grids, 1), ((), 100)):
+        comb = Comb(name="x", of=whole, grids=own, modulus=modulus, stretches=(1,))
+        counts = np.bincount(comb.encode(pa.array(values)), minlength=comb.size)[1:].astype(np.float64)
+        seen.append((counts + g.normal(0.0, sigma, len(counts))) / sigma)
+        tables.append(expected_classes(own, modulus, every) / sigma)
+    kept = on_purpose(np.hstack(seen), np.vstack(tables))
+    assert {every[place] for place in kept[:-1]} == set(wanted)
+    parts = mixture_of(np.hstack(seen), np.vstack(tables), kept)[kept] / 20_000
+    told = {every[place]: part for place, part in zip(kept[:-1], parts, strict=False)}
+    assert all(abs(told[one] - part) < 0.04 for one, part in wanted.items())
+
+
+def test_values_that_are_cells_alone_are_no_part_of_what_others_are_drawn_on() -> None:
+    """Of twenty prices that end in 99 the ten lowest are spikes; cells that hold the others get as many as they had."""
+    g = np.random.default_rng(8)
+    column = Integer(name="x", min=0, max=1_999)
+    values = g.integers(0, 2_000, 40_000)
+    values = np.where(g.random(40_000) < 0.6, values // 100 * 100 + 99, values)
+    first = sorted({*range(0, 2_000, 25), *(k * 100 + 99 for k in range(10))})
+    levels = LaidLevels(2_000, tuple(first))
+    rows = np.histogram(values, [*first, 2_000])[0].astype(np.float64)
+    between = values[(np.diff([*first, 2_000]) > 1)[np.searchsorted(first, values, side="right") - 1]]
+    part = float(np.mean(between % 100 == 99))
+    laid = _with_shares(column, np.array([[part, 1.0 - part]]), levels, rows, ((100, 99),))
+    drawn = np.asarray(laid.decode(g.choice(levels.cells, 40_000, p=rows / rows.sum()), g))
+    assert abs(float(np.mean(drawn % 100 == 99)) - float(np.mean(values % 100 == 99))) < 0.02
+    assert drawn.min() >= 0
+    assert drawn.max() <= 1_999
+
+
+@pytest.mark.parametrize("cells", [1, 2, 8, 30])
+def test_shares_of_few_cells_are_those_of_their_stretch(cells: int) -> None:
+    levels = LaidLevels(100 * cells, tuple(range(0, 100 * cells, 100)))
+    parts = np.array([[0.6, 0.4]])
+    laid = _with_shares(Integer(name="x", min=0, max=100 * cells - 1), parts, levels, np.ones(cells), ((100, 7),))
+    assert laid.texture is not None
+    assert np.allclose(laid.texture.shares, 0.6, atol=2e-4)
+
+
+def test_values_are_drawn_on_progressions_below_zero_and_at_the_largest_numbers() -> None:
+    for low, high in ((-1_000, 999), (-(2**47), -(2**47) + 1_999), (2**47 - 2_000, 2**47 - 1)):
+        column = Integer(name="x", min=low, max=high)
+        texture_of = Texture(first=(0, 5), progressions=((100, 37),), shares=((1.0,), (1.0,)))
+        laid = dataclasses.replace(column, texture=texture_of)
+        drawn = np.asarray(laid.decode(np.ones(500, dtype=np.int32), np.random.default_rng(0)))
+        assert set(drawn % 100) == {37}
+        assert drawn.min() >= low + 5
+        assert drawn.max() <= high
+        alone = np.asarray(laid.decode(np.zeros(500, dtype=np.int32), np.random.default_rng(0)))
+        assert set(alone) <= set(range(low, low + 5))  # where a cell has no such value, one of its own
+
+
+PRICES = """
+[table]
+neighbours = "add-remove"
+[columns.price]
+type = "number"
+min = 0
+max = 2000
+decimals = 2
+[columns.change]
+type = "integer"
+min = -50000
+max = 50000
+"""
+
+
+def test_released_numbers_end_as_private_ones_do(tmp_path: Path) -> None:
+    g, rows = np.random.default_rng(0), 20_000
+    price, u = np.exp(g.normal(3.5, 0.9, rows)), g.random(rows)
+    price = np.where(u < 0.6, np.floor(price) + 0.99, np.where(u < 0.75, np.floor(price) + 0.95, np.round(price, 2)))
+    change = np.where(g.random(rows) < 0.4, g.integers(-300, 300, rows) * 100 + 37, g.integers(-30_000, 30_000, rows))
+    table = pa.table({"price": np.round(price, 2), "change": change})
+    made = ke.release(table, schema=Schema.parse(PRICES), privacy=(1.0, 1e-9), noise=ke.SeededNoise(2))
+    cents, real = (np.round(one["price"].to_numpy() * 100).astype(np.int64) % 100 for one in (made.rows, table))
+    for ending in (99, 95):
+        assert abs(float(np.mean(cents == ending)) - float(np.mean(real == ending))) < 0.05
+    assert abs(float(np.mean(made.rows["change"].to_numpy() % 100 == 37)) - 0.4) < 0.05
+    assert sorted(one.look.modulus for one in made.measurements.measured.looks if one.look.modulus > 1) == [100, 100]
+    findings = ke.verify(made.save(tmp_path / "bundle"), refit=True)
+    assert all("seed" in one.detail for one in findings if not one.holds), findings
 
 
 @pytest.mark.parametrize("number", [FEW + 1, 5_000, 2**20, 2**48])
@@ -319,9 +472,11 @@ def test_textures_that_contradict_themselves_are_refused() -> None:
         {"first": ()},
         {"first": (1, 2)},
         {"first": (0, 5, 5)},
-        {"first": (0,), "grids": (1,), "shares": ((0.5,),)},
-        {"first": (0,), "grids": (5,), "shares": ()},
-        {"first": (0,), "grids": (5,), "shares": ((1.5,),)},
+        {"first": (0,), "progressions": ((1, 0),), "shares": ((0.5,),)},
+        {"first": (0,), "progressions": ((5, 5),), "shares": ((0.5,),)},
+        {"first": (0,), "progressions": ((5, -1),), "shares": ((0.5,),)},
+        {"first": (0,), "progressions": ((5, 0),), "shares": ()},
+        {"first": (0,), "progressions": ((5, 0),), "shares": ((1.5,),)},
     ):
         with pytest.raises(ParameterError, match="Texture"):
             Texture(**wrong)  # type: ignore[arg-type]

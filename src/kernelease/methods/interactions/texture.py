@@ -20,12 +20,13 @@ from kernelease.methods.interactions.singles import noise_scale
 from kernelease.privacy.mechanisms import PrivacyFilter
 from kernelease.privacy.noise import NoiseSource
 from kernelease.privacy.sensitivity import block_sensitivity
-from kernelease.table.columns.cells import Celled, LaidLevels, split_levels
+from kernelease.table.columns.cells import Celled, LaidLevels, comb_classes, split_levels, terms_within
 from kernelease.table.columns.column import MOST_ATOMS, Column
 from kernelease.table.columns.numbers import FEW, Numeric, is_looked_at, on_grid, spacing_of, to_ticks
 from kernelease.table.schema import Schema
 
 Flags: TypeAlias = NDArray[np.bool_]
+Steps: TypeAlias = tuple[tuple[int, int], ...]  # of progressions, with their remainders
 
 # --------------------
 # What it costs.
@@ -34,7 +35,9 @@ Flags: TypeAlias = NDArray[np.bool_]
 # convention: of the budget, for each column that is laid: half or twice as much makes no table worse
 SHARE = 0.012
 MOST_SHARE = 0.07  # research: Tables: texture of numbers. The same for all of them
-COMB = 0.2  # research: Tables: texture of numbers. Of a column's share, for each of its two combs
+COMB = 0.16  # research: Tables: texture of numbers. Of a column's share, for each of its two combs of grids
+# convention: the same for its comb of endings, over a comb of grids: half or twice as much makes no table worse
+ENDS = 0.5
 RUNS = 256  # convention: runs of the first zoom: as many as a column has cells that is not laid
 PARTS = 16  # research: Tables: texture of numbers. Into which a zoom cuts a run
 MOST_PARTS = 64  # limit: into which a zoom cuts a run where legal values are very many: a look has room for no more
@@ -61,13 +64,13 @@ def most_atoms(columns: Sequence[Column]) -> tuple[Column, ...]:
 def most_look_numbers(columns: Sequence[Column]) -> int:
     """The most noisy numbers of all looks."""
     found = (to_ticks(column) for column in columns if is_looked_at(column))
-    return sum((zooms(one) + 2) * MOST_ATOMS for one in found if one is not None)
+    return sum((zooms(one) + 3) * MOST_ATOMS for one in found if one is not None)
 
 
 def expected_look_numbers(columns: Sequence[Column]) -> int:
-    """How many noisy numbers looks have where few runs are cut: two combs and some zooms of each column."""
+    """How many noisy numbers looks have where few runs are cut: three combs and some zooms of each column."""
     found = (to_ticks(column) for column in columns if is_looked_at(column))
-    return sum(2 * (len(grids_of(one)) + 2) + RUNS * zooms(one) for one in found if one is not None)
+    return sum(3 * (len(grids_of(one)) + 2) + ENDINGS + RUNS * zooms(one) for one in found if one is not None)
 
 
 def zooms(column: Numeric) -> int:
@@ -83,21 +86,30 @@ def parts_of(number: int) -> int:
 
 
 # --------------------
-# Combs: on which grid values lie.
+# Combs: on which grid values lie, and how they end.
 
 
 SURE = 0.01  # research: Tables: texture of numbers. Of all rows: so few off a grid are rounded to it…
 # convention: …or so many standard deviations of noise: half or twice as much makes no table worse…
 DOUBT = 2.0
 MOST_DOUBT = 0.05  # research: Tables: texture of numbers. …of which none may be more than that part of all rows
-# convention: standard deviations from which on rows lie on a grid on purpose: half or twice as much makes no table
-# worse
-SHOWN = 3.5
+# convention: standard deviations beyond those of the largest of many counts, from which on rows lie on a progression
+# on purpose: half or twice as much makes no table worse
+SHOWN = 1.0
 # research: Tables: texture of numbers. Rows of a stretch with its own share of rows on grids, over the noise of a count
 ROWS_OF_STRETCH = 50.0
 STRETCHES = 4  # research: Tables: texture of numbers. Of a column's range, each with its own share of rows on grids
 ROUNDED = 4  # convention: decimals of a share
-PATTERN = 20_000  # convention: multiples of a grid that are looked at for how many lie on coarser ones
+PATTERN = 10_000  # convention: values of a progression that are looked at for how many are in each class of a comb
+TURNS = 30  # limit: of weighing what cells have of each progression: more moves no share by .01
+ALIKE = 1e-6  # limit: of what a progression shows beyond others: what is shorter is rounding
+ENDINGS = 100  # convention: remainders that are told apart, at most: two digits
+# convention: so often each of them is among the values of half of the rows, which makes a smooth density even over
+# them: half or twice as often makes no table worse
+PERIODS = 2
+# convention: cells at either side over which the density of values is averaged: half or twice as many make no table
+# worse
+BESIDE = 4
 
 
 def grids_of(column: Numeric) -> tuple[int, ...]:
@@ -107,45 +119,87 @@ def grids_of(column: Numeric) -> tuple[int, ...]:
     >>> grids_of(Number(name="price", min=0.0, max=100.0, resolution=0.05))
     (100, 50, 20, 10, 5, 2)
     """
+    return _multiples(column, GRIDS)
+
+
+def _multiples(column: Numeric, of: Sequence[Fraction]) -> tuple[int, ...]:
     spacing, number = spacing_of(column), column.levels.number
     tens = range(math.floor(math.log10(spacing)) - 1, math.floor(math.log10(spacing * number)) + 1)
-    found = {grid * Fraction(10) ** ten / spacing for ten in tens for grid in GRIDS}
+    found = {grid * Fraction(10) ** ten / spacing for ten in tens for grid in of}
     return tuple(sorted((int(g) for g in found if g.denominator == 1 and 1 < g <= number / PARTS), reverse=True))
 
 
+def modulus_of(column: Numeric, within: float = math.inf) -> int:
+    """The number whose remainders tell how values end: the largest power of ten of at most `ENDINGS` legal values.
+
+    Half of the rows lie `within` so many legal values, which hold each ending `PERIODS` times. 1 for none.
+
+    >>> from kernelease.table.columns.numbers import Number
+    >>> price = Number(name="price", min=0.0, max=100.0, decimals=2)
+    >>> modulus_of(price), modulus_of(price, within=300)
+    (100, 100)
+    >>> modulus_of(price, within=30)
+    10
+    """
+    return max((ten for ten in _multiples(column, GRIDS[:1]) if ten <= min(ENDINGS, within / PERIODS)), default=1)
+
+
+def progressions_of(grids: Sequence[int], modulus: int) -> Steps:
+    """What rows may lie on on purpose, as steps and remainders: each grid, and each ending of those that are told.
+
+    >>> progressions_of((100, 10, 5), 5)
+    ((100, 0), (10, 0), (5, 0), (5, 1), (5, 2), (5, 3), (5, 4))
+    """
+    ending = [grid for grid in grids if modulus % grid == 0]
+    return (*((grid, 0) for grid in grids), *((step, rest) for step in ending for rest in range(1, step)))
+
+
 @functools.lru_cache(maxsize=64)
-def expected_classes(grids: tuple[int, ...]) -> Floats:
-    """Of values spread over the multiples of each grid, and over all, the part in each class: (classes, grids + 1)."""
-    steps = [*grids, 1]
-    table = np.zeros((len(steps), len(steps)))
-    for place, step in enumerate(steps):
-        values = np.arange(PATTERN, dtype=np.int64) * step
-        klass = np.full(PATTERN, len(grids))
-        for other in range(len(grids) - 1, -1, -1):
-            klass[values % grids[other] == 0] = other
-        table[:, place] = np.bincount(klass, minlength=len(steps)) / PATTERN
+def expected_classes(grids: tuple[int, ...], modulus: int, progressions: Steps) -> Floats:
+    """Of values spread over each progression, and over all, the part in each class: (classes, progressions + 1).
+
+    Classes are those of a comb.
+    """
+    table = np.zeros((len(grids) + modulus, len(progressions) + 1))
+    for place, (step, remainder) in enumerate((*progressions, (1, 0))):
+        values = np.arange(1, PATTERN + 1, dtype=np.int64) * step + remainder
+        table[:, place] = np.bincount(comb_classes(values, grids, modulus), minlength=len(table)) / PATTERN
     table.setflags(write=False)  # it is shared
     return table
 
 
-def parts_on_grids(counts: Floats, sigma: float, grids: Sequence[int]) -> Floats:
-    """Of the rows of a stretch, the part that lies on each grid on purpose, and last of those that do on none.
+def on_purpose(seen: Floats, table: Floats) -> list[int]:
+    """The progressions that rows lie on on purpose, and last what shows values on none.
 
-    Counts of classes, (classes,), are a mixture of what each grid alone would show: non-negative least squares. Grids
-    that noise explains are left out, from the weakest on.
+    Counts of classes, (classes,), are a mixture of what each progression alone would show, (classes, progressions + 1),
+    both in standard deviations of their noise. One after the other is taken that explains most of what is left, as
+    long as noise does not: a grid explains the many remainders of its values better than any of these. Those that
+    noise explains beside the others are dropped.
     """
-    table, total = expected_classes(tuple(grids)), max(1.0, float(counts.sum()))
-    kept = list(range(len(grids) + 1))
+    kept, least = [table.shape[1] - 1], SHOWN + math.sqrt(2.0 * math.log(table.shape[1]))
     while True:
-        weights = np.zeros(len(grids) + 1)
-        weights[kept] = scipy.optimize.nnls(table[:, kept], counts)[0]
-        errors = sigma * np.sqrt(np.diag(np.linalg.pinv(table[:, kept].T @ table[:, kept])))
-        weak = [(weights[k], k) for k, error in zip(kept, errors, strict=True) if weights[k] < SHOWN * error]
-        weak = [one for one in weak if one[1] != len(grids)]
-        if not weak:
+        rest = seen - table @ mixture_of(seen, table, kept)
+        beside = np.linalg.qr(table[:, kept])[0]
+        own = table - beside @ (beside.T @ table)
+        lengths, none = np.linalg.norm(own, axis=0), ALIKE * np.linalg.norm(table, axis=0)
+        scores = np.where(lengths > none, own.T @ rest / np.maximum(lengths, none), 0.0)
+        if scores.max() < least:
             break
+        kept.append(int(np.argmax(scores)))
+    while True:
+        weights = mixture_of(seen, table, kept)
+        errors = np.sqrt(np.diag(np.linalg.pinv(table[:, kept].T @ table[:, kept])))
+        weak = [(weights[k], k) for k, error in zip(kept[1:], errors[1:], strict=True) if weights[k] < least * error]
+        if not weak:
+            return sorted(kept)
         kept.remove(min(weak)[1])
-    return weights / max(float(weights.sum()), 1e-9 * total)
+
+
+def mixture_of(seen: Floats, table: Floats, kept: Sequence[int]) -> Floats:
+    """The rows on each progression that explain counts of classes best, where there are only those that are `kept`."""
+    rows = np.zeros(table.shape[1])
+    rows[kept] = scipy.optimize.nnls(table[:, kept], seen)[0]
+    return rows
 
 
 def base_grid(counts: Floats, sigma: float, grids: Sequence[int]) -> int:
@@ -154,7 +208,7 @@ def base_grid(counts: Floats, sigma: float, grids: Sequence[int]) -> int:
     >>> base_grid(np.array([5.0, 95.0, 900.0, 2.0]), 1.0, (100, 50, 10))
     10
     """
-    total, table = float(counts.sum()), expected_classes(tuple(grids))
+    total, table = float(counts.sum()), expected_classes(tuple(grids), 1, progressions_of(grids, 1))
     for grid in grids:
         off = np.array([one % grid != 0 for one in (*grids, 1)])  # classes, and grids that rows off it may lie on
         shown = np.where(off[:, None], table, 0.0)[:, off]
@@ -166,20 +220,47 @@ def base_grid(counts: Floats, sigma: float, grids: Sequence[int]) -> int:
     return 1
 
 
-def shares_in_cells(wanted: Floats, levels: LaidLevels, phase: int, grids: Sequence[int]) -> Floats:
-    """The part of each cell's rows that is drawn from each grid, where their stretch has `wanted` of each, and of none.
+def shares_in_cells(
+    parts: Floats,
+    stretches: Integers,
+    rows: Floats,
+    *,
+    levels: LaidLevels,
+    phase: int,
+    progressions: Steps,
+) -> Floats:
+    """The part of each cell's rows drawn from each progression, if its stretch has such `parts` on each, and on none.
 
-    Rows on a grid are in the cells that hold values of it: a narrow cell with one has more of them, and others none.
-    (cells, grids + 1) → (cells, grids).
+    Rows on a progression are in the cells that hold values of it: a narrow cell with one has more of them, and others
+    none. Of some progressions most values may be spikes, in cells of their own. So weights are sought by which all
+    cells together have the parts, if the density of values is that of the `rows` in some cells side by side: of one
+    alone, noise is why it was cut. (stretches, progressions + 1), (cells,), (cells,) → (cells, progressions).
     """
-    first, last = (end + phase for end in levels.bounds())
-    steps = np.array([*grids, 1], dtype=np.int64)
-    values = last[:, None] // steps - -(-first[:, None] // steps) + 1  # of each grid in each cell
-    weights = wanted * values * steps
-    whole = weights.sum(axis=1, keepdims=True)
-    shares = np.divide(weights, whole, out=np.zeros_like(weights), where=whole > 0.0)[:, :-1]
-    rounded: Floats = np.floor(shares * 10**ROUNDED) / 10**ROUNDED
+    low, high = (end[:, None] + phase for end in levels.bounds())
+    steps, remainders = np.array([*progressions, (1, 0)], dtype=np.int64).T
+    first, last = terms_within(low, high, steps, remainders)
+    values = np.where(stretches[:, None] > 0, (last - first + 1) * steps, 0.0)  # of each progression, in its steps
+    member = np.arange(1, len(parts) + 1)[:, None] == stretches  # (stretches, cells)
+    held = np.maximum(_around(np.where(stretches > 0, rows, 0.0)), 0.0)
+    weights, mixed = parts, values
+    for _ in range(TURNS):
+        mixed = values * weights[np.maximum(stretches - 1, 0)]
+        density = held / np.maximum(_around(mixed.sum(axis=1)), 1e-300)
+        made = _parts_of_whole((member * density) @ mixed)
+        weights = _parts_of_whole(weights * np.divide(parts, made, out=np.ones_like(parts), where=made > 0.0))
+    rounded: Floats = np.floor(_parts_of_whole(mixed)[:, :-1] * 10**ROUNDED) / 10**ROUNDED
     return rounded
+
+
+def _around(numbers: Floats) -> Floats:
+    """The sum of each and of `BESIDE` neighbours at either side."""
+    return np.convolve(numbers, np.ones(2 * BESIDE + 1))[BESIDE : BESIDE + len(numbers)]
+
+
+def _parts_of_whole(weights: Floats) -> Floats:
+    """Rows that add up to 1, or are zeros."""
+    whole = weights.sum(axis=1, keepdims=True)
+    return np.asarray(np.divide(weights, whole, out=np.zeros_like(weights), where=whole > 0.0))
 
 
 def stretches_of(first: Integers, runs: "Runs", sigma: float) -> Integers:
@@ -189,18 +270,31 @@ def stretches_of(first: Integers, runs: "Runs", sigma: float) -> Integers:
     """
     widths = np.diff(np.append(first, runs.number))
     several = widths > 1
-    held = np.bincount(
-        np.searchsorted(first, runs.first, side="right") - 1, np.maximum(runs.counts, 0.0), minlength=len(first)
-    )
-    rows = np.cumsum(np.where(several, held, 0.0))
+    held = np.where(several, np.maximum(rows_in(first, runs), 0.0), 0.0)
+    rows = np.cumsum(held)
     whole = max(float(rows[-1]), 1e-9)
     most = max(1, min(STRETCHES, int(whole / (ROWS_OF_STRETCH * sigma))))
-    middle = rows - np.where(several, held, 0.0) / 2
+    middle = rows - held / 2
     stretch = 1 + np.minimum((most * middle / whole).astype(np.int64), most - 1)
     order = np.unique(stretch[several], return_inverse=True)[1] + 1
     result = np.zeros(len(first), dtype=np.int64)
     result[several] = order
     return result
+
+
+def span_of(first: Integers, runs: "Runs") -> float:
+    """How many levels the middle half of the rows in cells of several values lies within."""
+    widths = np.diff(np.append(first, runs.number))
+    held = np.where(widths > 1, np.maximum(rows_in(first, runs), 0.0), 0.0)
+    ends = np.searchsorted(np.cumsum(held), held.sum() * np.array([0.25, 0.75]))
+    low, high = first[np.minimum(ends, len(first) - 1)]
+    return float(high - low)
+
+
+def rows_in(first: Integers, runs: "Runs") -> Floats:
+    """The rows of each cell, as far as runs say: (cells,)."""
+    cells = np.searchsorted(first, runs.first, side="right") - 1
+    return np.asarray(np.bincount(cells, runs.counts, minlength=len(first)), dtype=np.float64)
 
 
 # --------------------
@@ -350,7 +444,7 @@ class Looks:
         looked_at = [index for index, column in self._columns.items() if column.levels.number > FEW]
         part = share(self._schema.columns) / max(1, len(looked_at))
         self._on_grids(COMB * part)
-        runs = self._zoom((1.0 - 2.0 * COMB) * part)
+        runs = self._zoom((1.0 - (2.0 + ENDS) * COMB) * part)
         first = {index: lay(one) for index, one in runs.items()}
         shares = self._comb(first, runs, COMB * part) if looked_at else {}
         plain = (), np.zeros((0, 0))
@@ -361,34 +455,47 @@ class Looks:
                 numerator=one.numerator,
                 denominator=one.denominator,
                 first=one.first,
-                grids=grids,
+                progressions=progressions,
                 shares=parts,
             )
-            for one, grids, parts in looks
+            for one, progressions, parts in looks
         )
 
-    def _comb(
-        self, first: dict[int, Integers], runs: dict[int, Runs], part: float
-    ) -> dict[int, tuple[tuple[int, ...], Floats]]:
-        """The share of each cell's rows on each grid, as a comb without the spikes shows it."""
-        looks = []
+    def _comb(self, first: dict[int, Integers], runs: dict[int, Runs], part: float) -> dict[int, tuple[Steps, Floats]]:
+        """The share of each cell's rows on each progression, as combs of grids and endings show it, without spikes."""
+        grids, endings = [], []
         for index, own in first.items():
-            stretches = stretches_of(own, runs[index], self._level(part))
-            if (grids := grids_of(self._columns[index])) and stretches.any():
-                looks.append(self._look(index, own, share=part, grids=grids, stretches=stretches))
-        found = {}
-        for seen in self._measure(looks):
-            stretches, classes = seen.look.stretches, len(seen.look.grids) + 1
-            counts = seen.counts[1 : 1 + int(stretches.max()) * classes].reshape(-1, classes)
-            parts = np.array([parts_on_grids(own, seen.sigma, seen.look.grids) for own in counts])
-            used = np.flatnonzero(parts[:, :-1].any(axis=0))
-            if used.size:
-                column = self._columns[seen.look.column]
-                grids = tuple(seen.look.grids[place] for place in used)
-                wanted = np.where(stretches[:, None] > 0, parts[np.maximum(stretches - 1, 0)], 0.0)[:, [*used, -1]]
-                levels = LaidLevels(column.levels.number, tuple(seen.look.first.tolist()))
-                found[seen.look.column] = grids, shares_in_cells(wanted, levels, column.phase, grids)
-        return found
+            column, stretches = self._columns[index], stretches_of(own, runs[index], self._level(part))
+            if (every := grids_of(column)) and stretches.any():
+                grids.append(self._look(index, own, share=part, grids=every, stretches=stretches))
+                if (modulus := modulus_of(column, span_of(own, runs[index]))) > 1:
+                    endings.append(self._look(index, own, share=ENDS * part, modulus=modulus, stretches=stretches))
+        combs: dict[int, list[NoisyLook]] = {}
+        for seen in (*self._measure(grids), *self._measure(endings)):
+            combs.setdefault(seen.look.column, []).append(seen)
+        return {index: self._shares(own, rows_in(first[index], runs[index])) for index, own in combs.items()}
+
+    def _shares(self, combs: Sequence[NoisyLook], rows: Floats) -> tuple[Steps, Floats]:
+        """What the combs of one column say: progressions, and the share of each cell's rows on each."""
+        look = combs[0].look
+        column, grids = self._columns[look.column], look.grids
+        every = progressions_of(grids, combs[-1].look.modulus)
+        tables = [expected_classes(one.look.grids, one.look.modulus, every) / one.sigma for one in combs]
+        counts = [
+            one.counts[1 : 1 + int(look.stretches.max()) * len(table)].reshape(-1, len(table)) / one.sigma
+            for one, table in zip(combs, tables, strict=True)
+        ]
+        seen, table = np.hstack(counts), np.vstack(tables)
+        kept = on_purpose(seen.sum(axis=0) / math.sqrt(len(seen)), table)
+        if len(kept) == 1:
+            return (), np.zeros((0, 0))
+        parts = _parts_of_whole(np.array([mixture_of(own, table, kept)[kept] for own in seen]))
+        progressions = tuple(every[place] for place in kept[:-1])
+        levels = LaidLevels(column.levels.number, tuple(look.first.tolist()))
+        shares = shares_in_cells(
+            parts, look.stretches, rows, levels=levels, phase=column.phase, progressions=progressions
+        )
+        return progressions, shares
 
     def _on_grids(self, part: float) -> None:
         combs = {i: grids_of(column) for i, column in self._columns.items() if column.levels.number > FEW}
@@ -426,7 +533,7 @@ class Looks:
                     else Runs.of(number, seen.look.first, counts, seen.sigma)
                 )
                 first[index] = runs[index].cut_heavy(seen.sigma)
-                looked = sum(one.look.column == index and not one.look.grids for one in self.taken)
+                looked = sum(one.look.column == index and not one.look.is_comb for one in self.taken)
                 if len(first[index]) > cells and looked < most[index]:
                     again.append(index)
             waiting = again
@@ -444,6 +551,7 @@ class Looks:
         *,
         share: float,
         grids: tuple[int, ...] = (),
+        modulus: int = 1,
         stretches: Integers | None = None,
     ) -> Look:
         grid = spacing_of(self._columns[index])
@@ -454,6 +562,7 @@ class Looks:
             first=first,
             share=share,
             grids=grids,
+            modulus=modulus,
             stretches=np.zeros(0, dtype=np.int64) if stretches is None else stretches,
         )
 

@@ -2,6 +2,7 @@
 
 import decimal
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -152,45 +153,55 @@ def log_cuts(low: Fraction, high: Fraction, cells: int) -> tuple[decimal.Decimal
         return next(apart, tuple(exact))
 
 
-# ---- Texture: cells that follow from noisy counts, and the grids that values within them lie on.
+# ---- Texture: cells that follow from noisy counts, and the progressions that values within them lie on.
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Texture:
-    """How a number was laid: the first level of each cell, and which share of a cell's rows lies on which grid.
+    """How a number was laid: the first level of each cell, and which share of a cell's rows lies on which progression.
 
-    `grids` are distances in levels: a value lies on a grid if it is a multiple of so many resolutions. `shares[c][g]`
-    is the part of the rows of cell c that is drawn from those of its values that lie on grid g; the rest is drawn from
-    all of them. Whoever declares a column says nothing of it: it follows from what was measured.
+    A progression is a step and a remainder, in resolutions: a value of v resolutions lies on it if v mod step is the
+    remainder. Grids are those of remainder 0; prices that end in .99 are on (100, 99). `shares[c][p]` is the part of
+    the rows of cell c that is drawn from those of its values that lie on progression p; the rest is drawn from all of
+    them. Whoever declares a column says nothing of it: it follows from what was measured.
     """
 
     first: tuple[int, ...]
-    grids: tuple[int, ...] = ()
+    progressions: tuple[tuple[int, int], ...] = ()
     shares: tuple[tuple[float, ...], ...] = ()
     looked: bool = False  # whether a part of the budget was spent on it before
 
     def __post_init__(self) -> None:
         if not self.first or self.first[0] != 0 or any(a >= b for a, b in pairwise(self.first)):
             raise ParameterError("Texture: cells begin at 0, and at other levels in rising order.")
-        if any(grid < 2 for grid in self.grids) or len(self.shares) != (len(self.first) if self.grids else 0):
-            raise ParameterError("Texture: grids are of two levels or more, with shares for each cell.")
-        if any(len(own) != len(self.grids) or min(own) < 0.0 or not sum(own) <= _WHOLE for own in self.shares):
-            raise ParameterError("Texture: shares of grids are at least 0, and at most 1 together.")
+        if any(step < 2 or not 0 <= remainder < step for step, remainder in self.progressions):
+            raise ParameterError("Texture: progressions have steps of two levels or more, and remainders below these.")
+        if len(self.shares) != (len(self.first) if self.progressions else 0):
+            raise ParameterError("Texture: where there are progressions, there are shares for each cell.")
+        if any(len(own) != len(self.progressions) or min(own) < 0.0 or not sum(own) <= _WHOLE for own in self.shares):
+            raise ParameterError("Texture: shares of progressions are at least 0, and at most 1 together.")
 
     def draw_levels(
         self, cells: Integers, bounds: tuple[Integers, Integers], phase: int, generator: np.random.Generator
     ) -> Integers:
-        """A level of each cell: of those on a grid that is drawn first, where the cell has any of them: (n,)."""
+        """A level of each cell: of those on a progression that is drawn first, where the cell has any of them: (n,)."""
         low, high = bounds[0][cells], bounds[1][cells]
-        if not self.grids:
+        if not self.progressions:
             return np.asarray(generator.integers(low, high, endpoint=True))
         ends = np.cumsum(np.array(self.shares), axis=1)[cells]
-        step = np.array([*self.grids, 1], dtype=np.int64)[(generator.random(len(cells))[:, None] >= ends).sum(axis=1)]
-        first, last = -(-(low + phase) // step), (high + phase) // step
+        drawn = (generator.random(len(cells))[:, None] >= ends).sum(axis=1)
+        step, remainder = np.array([*self.progressions, (1, 0)], dtype=np.int64)[drawn].T
+        first, last = terms_within(low + phase, high + phase, step, remainder)
         there = first <= last
+        step, remainder = np.where(there, step, 1), np.where(there, remainder, 0)
         low, high = (np.where(there, end, plain + phase) for end, plain in ((first, low), (last, high)))
-        return np.asarray(generator.integers(low, high, endpoint=True) * np.where(there, step, 1) - phase)
+        return np.asarray(generator.integers(low, high, endpoint=True) * step + remainder - phase)
+
+
+def terms_within(low: Integers, high: Integers, step: Integers, remainder: Integers) -> tuple[Integers, Integers]:
+    """The first and the last k of which low ≤ k·step + remainder ≤ high; the last is below the first for none."""
+    return -((remainder - low) // step), (high - remainder) // step
 
 
 _WHOLE = 1.0 + 1e-9  # of shares that were added up in floats
@@ -544,29 +555,38 @@ class Stepped(Celled):
         return np.asarray(self.low + self._drawn_levels(cells, generator) * self.tick, dtype=np.int64)
 
 
-# ---- Combs: which of some grids a number lies on.
+# ---- Combs: which of some grids a number lies on, or how it ends.
+
+
+def comb_classes(values: Integers, grids: Sequence[int], modulus: int) -> Integers:
+    """The first of the grids that divides each value; else the number of grids and what is left mod `modulus`: (n,)."""
+    classes = len(grids) + values % modulus  # rounded down: not negative
+    for place in range(len(grids) - 1, -1, -1):
+        classes[values % grids[place] == 0] = place
+    return classes
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comb(Column):
-    """Which of some public grids a number of a column lies on, in each of some stretches of its cells.
+    """Which of some public grids a number of a column lies on, and how it ends, in each of some stretches of its cells.
 
     With v the legal value that a number counts as, in multiples of the distance of legal values, its class is that of
-    the first of `grids` that divides v, and the number of grids where none does. `stretches[c]` is the stretch of cell
-    c of the column, counted from 1, or 0 for what is left out. The code is 0 for what is left out, else
-    1 + (stretch − 1)·(grids + 1) + class; NULL comes last. No file declares it, and nothing is decoded from it: a look
-    counts it.
+    the first of `grids` that divides v; where none does, the number of grids and v mod `modulus`, from 0 on whatever
+    sign v has. `stretches[c]` is the stretch of cell c of the column, counted from 1, or 0 for what is left out. The
+    code is 0 for what is left out, else 1 + (stretch − 1)·(grids + modulus) + class; NULL comes last. No file declares
+    it, and nothing is decoded from it: a look counts it.
 
     >>> from kernelease.table.columns import Integer
-    >>> price = Integer(name="price", min=0, max=9_999)
-    >>> comb = Comb(name="price", of=price, grids=(100, 25), stretches=(1,) * price.cell_count)
-    >>> comb.encode(pa.array([300, 325, 326])).tolist(), comb.labels()
-    ([1, 2, 3], ('left out', '1: 100', '1: 25', '1: other'))
+    >>> price = Integer(name="price", min=-9, max=9_999)
+    >>> comb = Comb(name="price", of=price, grids=(100, 25), modulus=3, stretches=(1,) * price.cell_count)
+    >>> comb.encode(pa.array([300, 325, 326, -1])).tolist(), comb.labels()
+    ([1, 2, 5, 5], ('left out', '1: 100', '1: 25', '1: 0 mod 3', '1: 1 mod 3', '1: 2 mod 3'))
     """
 
     of: Ticked
     grids: tuple[int, ...]
+    modulus: int = 1
     stretches: tuple[int, ...]
 
     tag: ClassVar[str] = "comb"
@@ -575,13 +595,13 @@ class Comb(Column):
     arrow_type: ClassVar[pa.DataType] = pa.int64()
 
     def _check(self) -> None:
-        if len(self.stretches) != self.of.cell_count or min(self.stretches) < 0 or any(g < 1 for g in self.grids):
-            raise self.error("type", "a comb needs a stretch for each cell, and grids of at least 1.")
+        if len(self.stretches) != self.of.cell_count or min(self.stretches) < 0 or min((*self.grids, self.modulus)) < 1:
+            raise self.error("type", "a comb needs a stretch for each cell, and grids and a modulus of at least 1.")
 
     @property
     def classes(self) -> int:
-        """One for each grid, and one for what lies on none."""
-        return len(self.grids) + 1
+        """One for each grid, and one for each remainder of what lies on none."""
+        return len(self.grids) + self.modulus
 
     @property
     def present(self) -> int:
@@ -601,16 +621,14 @@ class Comb(Column):
         return int(self._codes(np.array([self.of.fallback]))[0])
 
     def labels(self) -> tuple[str, ...]:
-        """The stretch, and the grid in legal values."""
-        named = [str(grid) for grid in self.grids] + ["other"]
+        """The stretch, and the grid in legal values, or the remainder."""
+        named = [*map(str, self.grids), *(f"{remainder} mod {self.modulus}" for remainder in range(self.modulus))]
         every = tuple(f"{stretch + 1}: {name}" for stretch in range(max(self.stretches)) for name in named)
         return ("left out", *every, *(("NULL",) * self.of.nullable))
 
     def _codes(self, numbers: Floats) -> Codes:
         value = self.of.level_of(numbers) + self.of.phase
-        klass = np.full(len(numbers), len(self.grids), dtype=np.int64)
-        for place in range(len(self.grids) - 1, -1, -1):
-            klass[value % self.grids[place] == 0] = place
+        klass = comb_classes(value, self.grids, self.modulus)
         stretch = np.array(self.stretches, dtype=np.int64)[self.of.encode(pa.array(numbers))]
         return np.where(stretch > 0, 1 + (stretch - 1) * self.classes + klass, 0).astype(np.int32)
 
