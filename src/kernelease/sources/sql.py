@@ -213,8 +213,9 @@ class Dialect(ABC):
         tests = (f"WHEN {value} % {grid} = 0 THEN {place}" for place, grid in enumerate(column.grids))
         remainder = f"({value} % {column.modulus} + {column.modulus}) % {column.modulus}"  # % rounds toward zero
         klass = f"CASE {' '.join(tests)} ELSE {len(column.grids)} + {remainder} END" if column.grids else remainder
-        stretch = self._from_runs(
-            f"({self.from_number(of, number)})", list(enumerate(column.stretches)), column.unknown
+        stretches = ", ".join(map(str, column.stretches))
+        stretch = (
+            f"({self.array}[{stretches}])[({self.from_number(of, number)}) + 1]"  # a list is read once, not per row
         )
         code = f"CASE WHEN {stretch} = 0 THEN 0 ELSE 1 + ({stretch} - 1) * {column.classes} + {klass} END"
         return code if number is cell else f"CASE WHEN {number.absent} THEN {column.unknown} ELSE {code} END"

@@ -211,7 +211,7 @@ def _odd_rows() -> pa.Table:
     return pa.table({"balance": balance, "price": odd, "size": odd, "year": [2010] * len(odd), "kind": kind})
 
 
-@pytest.mark.parametrize("kind", range(12))
+@pytest.mark.parametrize("kind", [1, 2, 6])
 def test_looks_are_the_same_by_streaming_and_by_sql(kind: int, tmp_path: Path) -> None:
     schema, table = Schema.parse(SCHEMA), pa.concat_tables([_table(3_000), _odd_rows()])
     looks = _look_columns(schema, kind)
