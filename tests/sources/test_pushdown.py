@@ -3,6 +3,7 @@
 import datetime
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,7 @@ from kernelease.table import (
     Schema,
     String,
 )
+from kernelease.table.columns.cells import Comb, Texture
 from kernelease.table.encode import Encoder
 from tests.sources.pushdown_cases import numbers
 
@@ -215,6 +217,36 @@ def test_duckdb_counts_what_the_stream_counts(tmp_path: Path, seed: int, rows: i
 def test_postgresql_counts_what_the_stream_counts(postgres: str, seed: int, rows: int) -> None:
     table = generated(seed, rows)
     check_same(in_postgresql(postgres, table), in_memory(open_source(table), SCHEMA), SCHEMA)
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "postgresql"])
+@pytest.mark.parametrize(("grids", "modulus"), [((), 100), ((1_000, 250, 5), 1), ((1_000,), 7)])
+def test_combs_of_grids_and_endings_are_counted_as_numpy_does(
+    grids: tuple[int, ...], modulus: int, engine: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """Numbers below 0, beyond both ends, infinite, NaN and NULL among them."""
+    columns = [
+        Integer(name='the "age"', min=-(2**47), max=2**47 - 1, nullable=True),
+        Integer(name="weight", min=-90_000, max=1_499_999, default=17),
+        Number(name="real", min=-50.0, max=50.0, resolution=0.05, nullable=True),
+        Number(name="single", min=-1.0, max=99.0, decimals=2, nullable=True),
+    ]
+    texture, stretches = Texture(first=(0, 7, 8, 1_000)), (1, 0, 2, 1)
+    combs = [
+        Comb(name=own.name, of=replace(own, texture=texture), grids=grids, modulus=modulus, stretches=stretches)
+        for own in columns
+    ]
+    table, schema = generated(3, 2_000), Schema(columns=tuple(combs), neighbours="add-remove")
+    if engine == "duckdb":
+        source = in_duckdb(tmp_path / "people.duckdb", table)
+    else:
+        source = in_postgresql(request.getfixturevalue("postgres"), table, "combed")
+    assert supports(source, schema) is None
+    counts, codes = count_by_sql(source, schema), Encoder(schema).encode(table)
+    for place, column in enumerate(schema):
+        found = counts._singles[place,]
+        assert np.array_equal(found, np.bincount(codes[:, place], minlength=column.size)), column.name
+        assert np.count_nonzero(found) > 1
 
 
 needs_adult = pytest.mark.skipif(not ADULT.exists(), reason="the Adult data are not in ../shared/data/adult")
