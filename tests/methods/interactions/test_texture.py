@@ -463,6 +463,17 @@ def test_where_nothing_is_seen_cells_are_equal_and_few() -> None:
     assert lay(runs).tolist() == sorted({*even, 1, 4_999})
 
 
+def test_where_every_value_stands_out_cells_widen_and_none_holds_the_rest() -> None:
+    """A million rows on 2,000 values, of which each is heavy: 640 cells can't be one for each of the lowest."""
+    number, sigma = 100_000, 30.0
+    first = np.array([*range(2_000), *range(2_000, number, 500)], dtype=np.int64)
+    counts = np.where(first < 2_000, 500.0, 0.0)
+    laid = lay(Runs.of(number, first, counts, sigma))
+    assert len(laid) <= texture.MOST_LAID
+    rows = np.bincount(np.searchsorted(laid, first, side="right") - 1, counts)
+    assert rows.max() <= 0.02 * rows.sum()
+
+
 def test_a_grid_beyond_the_range_is_none() -> None:
     assert on_grid(Integer(name="x", min=1, max=9), Fraction(10)) is None
 

@@ -384,23 +384,39 @@ def lay(runs: Runs) -> Integers:
 
     An atom is a value that many rows share, or a run of about as many rows as others have. Cells in which no row can
     be seen are not joined with those in which there are some; beyond the last of these, atoms double in width, up to a
-    small part of the range.
+    small part of the range. Where that is more atoms than there may be, single values need twice the rows, and so on.
     """
-    counts, widths = runs.counts, runs.widths
-    rows = float(np.maximum(counts, 0.0).sum())
-    deviation = np.sqrt(runs.variances)
     seen = runs.seen
     if runs.number <= FEW:
         return equal_runs(runs.number)
     if not seen.any():  # rows are spread so evenly that no cell stands out: few cells, whose counts do
         return np.unique([1, runs.number - 1, *(runs.number * part // COARSE for part in range(COARSE))])
-    least = max(rows / ATOMS, float(np.median(deviation)))
     bulk = np.flatnonzero(seen)
+    end = int(runs.first[bulk[-1]] + runs.widths[bulk[-1]])
+    found: set[int] = set()
+    for times in range(64):
+        starts = _starts_between(int(bulk[0]), int(bulk[-1]) + 1, runs, SPIKE * 2.0**times)
+        width = _median_width(starts, end)
+        left = [starts[0] - (2**k - 1) * width for k in range(1, 64)]
+        right = [end + (2**k - 1) * width for k in range(64)]
+        even = [s for s in (runs.number * part // COARSE for part in range(COARSE)) if not starts[0] <= s <= end]
+        outside = [0, *even, *(s for s in left if s > 0), *(s for s in right if s < runs.number)]
+        if len(found := {*outside, *starts}) <= MOST_LAID:
+            break
+    return np.array(sorted(found), dtype=np.int64)[:MOST_LAID]
+
+
+def _starts_between(begin: int, end: int, runs: Runs, spike: float) -> list[int]:
+    """Where atoms begin among cells that hold rows; a value is one from so many standard deviations of rows on."""
+    counts, widths, seen = runs.counts, runs.widths, runs.seen
+    deviation = np.sqrt(runs.variances)
+    rows = float(np.maximum(counts, 0.0).sum())
+    least = max(rows / ATOMS, float(np.median(deviation)))
     starts: list[int] = []
     held, empty = math.inf, True  # rows of the atom that is being made
-    for cell in range(int(bulk[0]), int(bulk[-1]) + 1):
+    for cell in range(begin, end):
         count, first, wide = max(0.0, float(counts[cell])), int(runs.first[cell]), int(widths[cell])
-        own = count >= least or (wide == 1 and count > SPIKE * deviation[cell])
+        own = count >= least or (wide == 1 and count > spike * deviation[cell])
         if own or held >= least or (seen[cell] and empty):
             starts.append(first)
             held, empty = 0.0, True
@@ -408,13 +424,7 @@ def lay(runs: Runs) -> Integers:
         starts += [first + wide * part // parts for part in range(1, parts)]
         held = math.inf if own else held + count
         empty = empty and not seen[cell]
-    end = int(runs.first[bulk[-1]] + widths[bulk[-1]])
-    width = _median_width(starts, end)
-    left = [starts[0] - (2**k - 1) * width for k in range(1, 64)]
-    right = [end + (2**k - 1) * width for k in range(64)]
-    even = [s for s in (runs.number * part // COARSE for part in range(COARSE)) if not starts[0] <= s <= end]
-    outside = [0, *even, *(s for s in left if s > 0), *(s for s in right if s < runs.number)]
-    return np.array(sorted({*outside, *starts}), dtype=np.int64)[:MOST_LAID]
+    return starts
 
 
 def _median_width(starts: Sequence[int], end: int) -> int:
