@@ -26,7 +26,7 @@ from kernelease.measured.blocks import Block, refine
 from kernelease.measured.sums import Program
 from kernelease.privacy.sensitivity import Private
 from kernelease.table.columns.column import MOST_ATOMS, Codes
-from kernelease.table.encode import NarrowColumn, encode_each
+from kernelease.table.encode import NarrowColumn
 
 # ---- Groups of columns that cover all wanted sets: counting a group counts all its sets at once.
 
@@ -432,12 +432,11 @@ class EncodedRows(Private):
         self, columns: Sequence[int | tuple[NarrowColumn, int]], sizes: tuple[int, ...], *, fine: tuple[int, ...]
     ) -> "EncodedRows":
         """The same rows in other columns: the codes at a place, or codes that a column makes of the numbers at one."""
-        anew = [one for one in columns if not isinstance(one, int)]
 
         def encode(batch: Batch) -> list[Batch]:
             codes, weights = batch
-            made = iter(encode_each([column for column, _ in anew], [pa.array(codes[place]) for _, place in anew]))
-            return [(tuple(codes[one] if isinstance(one, int) else next(made) for one in columns), weights)]
+            made = [codes[one] if isinstance(one, int) else one[0].encode(pa.array(codes[one[1]])) for one in columns]
+            return [(tuple(made), weights)]
 
         return EncodedRows(self.batches, sizes, encode=encode, weighted=self.weighted, fine=fine)
 

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from kernelease.fit.mixtures.mixture import blurred_rows
+from kernelease.fit.mixtures.mixture import Start
 from kernelease.fit.mixtures.objective import Objective
 from kernelease.measured.blocks import Block, NoisyBlocks
 from kernelease.measured.counts import Counts
@@ -14,8 +14,7 @@ from tests.fit.tables import all_blocks, noisy_blocks
 def started(noisy: NoisyBlocks, count: int = 2000) -> list[np.ndarray]:
     """For each column, the cell on which each component has most of its mass."""
     objective = Objective.of(noisy)
-    prior = [objective.prior[place].astype(np.float64) for place in objective.places]
-    logits = blurred_rows(noisy, prior, objective.cells, count, np.random.default_rng(0))
+    logits = Start.of(noisy, objective).blurred_rows(count, np.random.default_rng(0))
     assert logits.shape == (objective.size, count)
     return [logits[place].argmax(axis=0) for place in objective.places]
 

@@ -184,7 +184,7 @@ def extremes(column: Celled) -> tuple[Floats, Floats]:
 def middles_and_halves(column: Celled, cells: Integers) -> tuple[Floats, Floats]:
     """The middle of each cell of a column's atoms and half its width, 0 where it has no number: (cells,) each."""
     lowest, highest = (np.append(end, np.full(column.size - len(end), np.nan)) for end in extremes(column))
-    low, high = cell_ranges(lowest, cells)[0], cell_ranges(highest, cells)[1]
+    low, high = cell_ranges(lowest, highest, cells)
     return np.nan_to_num((low + high) / 2), np.nan_to_num((high - low) / 2)
 
 

@@ -269,7 +269,7 @@ class Term:
 
     def on(self, groups: Integers) -> tuple[Floats, Floats]:
         """Middle and half on the cells of its column, between the extremes of their atoms: (cells,) each."""
-        low, high = cell_ranges(self.middle - self.half, groups)[0], cell_ranges(self.middle + self.half, groups)[1]
+        low, high = cell_ranges(self.middle - self.half, self.middle + self.half, groups)
         return (low + high) / 2, (high - low) / 2
 
 

@@ -216,9 +216,9 @@ def best_mean(values: Sequence[Floats], precisions: Sequence[Weight]) -> tuple[F
     return total / precision, precision
 
 
-def cell_ranges(values: Floats, cells: Integers) -> tuple[Floats, Floats]:
-    """The least and the greatest value in each cell; NaN where there is none."""
+def cell_ranges(lowest: Floats, highest: Floats, cells: Integers) -> tuple[Floats, Floats]:
+    """The least of the one and the greatest of the other values in each cell; NaN where there is none."""
     low, high = np.full((2, int(cells.max()) + 1), np.nan)
-    np.fmin.at(low, cells, values)  # a number wins over NaN
-    np.fmax.at(high, cells, values)
+    np.fmin.at(low, cells, lowest)  # a number wins over NaN
+    np.fmax.at(high, cells, highest)
     return low, high

@@ -3,7 +3,7 @@
 What a cell becomes is its column's to say (`Column.encode`). Here is which columns are asked, in which order.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
@@ -59,11 +59,6 @@ class NarrowColumn:
         return codes
 
 
-def encode_each(columns: Sequence[NarrowColumn], cells: Sequence[pa.Array]) -> tuple[NarrowCodes, ...]:
-    """The codes of the cells of each column: (n,) each."""
-    return tuple(column.encode(own) for column, own in zip(columns, cells, strict=True))
-
-
 # ---- Encoding rows as atoms.
 
 
@@ -113,5 +108,5 @@ class Encoder:
         columns = [NarrowColumn(column) for column in self.columns]
         for batch in batches:
             self.schema.check_source(batch.schema.names)
-            codes = encode_each(columns, [batch.column(column.name) for column in self.columns])
-            yield codes + tuple(numbers_in(batch.column(name)) for name in self.numbers), None
+            codes = [one.encode(batch.column(column.name)) for one, column in zip(columns, self.columns, strict=True)]
+            yield (*codes, *(numbers_in(batch.column(name)) for name in self.numbers)), None

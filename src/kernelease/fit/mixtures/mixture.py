@@ -137,22 +137,33 @@ class _Link:
         return _Link(strength=self.strength, shares=self.shares.T, groups=self.groups[::-1])
 
 
-def blurred_rows(
-    noisy: NoisyBlocks, prior: Sequence[Floats], cells: Sequence[Integers], count: int, generator: np.random.Generator
-) -> Single:
-    """Logits (C, M) of `count` components around rows of a tree model. `prior[i]` is over the cells of column i."""
-    parts = []
-    for distribution, row in zip(prior, _rows(_links(noisy, prior, cells), prior, count, generator), strict=True):
-        q = np.repeat((1.0 - SHARP) * distribution[None], count, axis=0)
-        q[np.arange(count), row] += SHARP
-        parts.append(np.log(q))
-    logits = np.concatenate(parts, axis=1)
-    logits += generator.normal(0.0, JITTER, logits.shape)
-    return np.ascontiguousarray(logits.T, dtype=np.float32)
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """Single columns over their cells, and the strongest link of each pair of columns, both ways round."""
+
+    prior: tuple[Floats, ...]
+    links: dict[tuple[int, int], _Link]
+
+    @classmethod
+    def of(cls, noisy: NoisyBlocks, objective: Objective) -> "Start":
+        """What was measured, in the cells of an objective."""
+        prior = tuple([objective.prior[place].astype(np.float64) for place in objective.places])
+        return cls(prior=prior, links=_links(noisy, prior, objective.cells))
+
+    def blurred_rows(self, count: int, generator: np.random.Generator) -> Single:
+        """Logits (C, M) of `count` components around rows of a tree model."""
+        parts = []
+        for distribution, row in zip(self.prior, _rows(self.links, self.prior, count, generator), strict=True):
+            q = np.repeat((1.0 - SHARP) * distribution[None], count, axis=0)
+            q[np.arange(count), row] += SHARP
+            parts.append(np.log(q))
+        logits = np.concatenate(parts, axis=1)
+        logits += generator.normal(0.0, JITTER, logits.shape)
+        return np.ascontiguousarray(logits.T, dtype=np.float32)
 
 
 def _links(noisy: NoisyBlocks, prior: Sequence[Floats], cells: Sequence[Integers]) -> dict[tuple[int, int], _Link]:
-    """The strongest link of each pair of columns that some block holds, both ways round."""
     links: dict[tuple[int, int], _Link] = {}
     several = [block for block in noisy.blocks if len(block.block.columns) > 1]
     for block, link in zip(several, _each_link(several, noisy.rows, prior, cells), strict=True):
@@ -472,13 +483,14 @@ class MixtureSolver(Kind):
         fits = self.number_of_fits() if objective.signal else 1
         progress.stage(stage, fits * effort[1])
         generator, trusts = seed.generator("mixture start"), objective.first_trusts()
-        found = [self._descend(task.noisy, objective, effort, generator, progress)]
+        start = Start.of(task.noisy, objective)
+        found = [self._descend(start, objective, effort, generator, progress)]
         if fits > 1:
             ties = ties_of(objective.normalise(found[0][0]), np.exp(found[0][1]), objective.places)
             objective = dataclasses.replace(objective, ties=ties)
         for _ in range(1, fits):
             objective.forget(trusts)
-            found.append(self._descend(task.noisy, objective, effort, generator, progress))
+            found.append(self._descend(start, objective, effort, generator, progress))
         logits, weight_logits = map(np.hstack, zip(*found, strict=True))
         chi_squared, _ = objective.gradients(logits, weight_logits, 0.0)
         q, w = objective.normalise(logits), softmax_weights(weight_logits)
@@ -500,7 +512,7 @@ class MixtureSolver(Kind):
 
     def _descend(
         self,
-        noisy: NoisyBlocks,
+        start: Start,
         objective: Objective,
         effort: tuple[int, int],
         generator: np.random.Generator,
@@ -511,8 +523,7 @@ class MixtureSolver(Kind):
         Toward its end the objective trusts blocks more that are off.
         """
         components, steps = effort
-        prior = [objective.prior[place].astype(np.float64) for place in objective.places]
-        logits = blurred_rows(noisy, prior, objective.cells, components, generator)
+        logits = start.blurred_rows(components, generator)
         if components == 1:
             logits = np.log(objective.prior)[:, None].copy()
         weight_logits = np.zeros(components, dtype=np.float32)

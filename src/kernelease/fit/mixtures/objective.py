@@ -728,8 +728,8 @@ def trust(blocks: Sequence[NoisyBlock], columns: Sequence[OneWay], rows: float) 
     S is taken `CHANCE` of its standard deviations lower: of many small blocks some are far from independence by chance.
     """
     products = [_product(block, columns) for block in blocks]
-    seen = [block.block.numbers_in(rows * product) for block, product in zip(blocks, products, strict=True)]
-    squares = [float(np.sum((block.values - own) ** 2)) for block, own in zip(blocks, seen, strict=True)]
+    pairs = zip(blocks, products, strict=True)
+    squares = [float(np.sum((one.values - one.block.numbers_in(rows * product)) ** 2)) for one, product in pairs]
     sigmas, numbers = [block.sigma for block in blocks], [block.block.numbers for block in blocks]
     return [_trust(*one, rows) for one in zip(squares, sigmas, numbers, strict=True)]
 
