@@ -126,7 +126,7 @@ def test_an_end_of_a_range_is_a_spike_only_where_rows_show_one(count: int, at_th
     rows = np.concatenate([np.zeros(at_the_end), draws.normal(2500, 600, count - at_the_end).clip(1, 4999)])
     codes = (np.searchsorted(first, rows, side="right") - 1)[None, :]
     blocks = [Counts(columns=(0,), groups=(np.arange(34),), share=0.035)]
-    laid = Laid(column=0, numerator=1, denominator=1, first=first, grids=(), shares=np.zeros((0, 0)))
+    laid = Laid(column=0, numerator=1, denominator=1, first=first)
     ends = []
     for seed in range(20):
         noisy = noisy_blocks(codes, (34,), blocks, noise=SeededNoise(seed), ordered=(34,))
