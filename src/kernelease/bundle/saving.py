@@ -85,9 +85,9 @@ def read(path: str | Path, *, limits: Limits | None = None) -> Contents:
     return read_contents(files)
 
 
-def load_measurements(path: str | Path) -> Measurements:
-    """Open the measurements of a bundle, with or without rows."""
-    return measurements_of(checked_files(path))
+def load_measurements(path: str | Path, *, limits: Limits | None = None) -> Measurements:
+    """Open the measurements of a bundle, with or without rows. `limits` are those of `read_bundle`."""
+    return measurements_of(checked_files(path, limits=limits))
 
 
 def checked_files(path: str | Path, *, limits: Limits | None = None) -> dict[str, bytes]:
