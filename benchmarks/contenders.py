@@ -14,6 +14,7 @@ from benchmarks.published import DELTA, EPSILONS
 from benchmarks.truth import OfRows
 from kernelease.exact.rows import PrivateArray
 from kernelease.methods.method import Context
+from kernelease.privacy.noise import NoiseSource
 from kernelease.table.domains import VectorDomain
 
 PUBLISHED_ROWS = 1_000  # the paper's best over all M has up to ten times as many
@@ -69,13 +70,15 @@ class Score:
     seconds: list[float]
 
 
-def scores(contender: Contender, truth: OfRows, dimension: int, runs: int) -> list[Score]:
-    """Release several times at each ε (once if slow), and compare with the truth."""
+def scores(
+    contender: Contender, truth: OfRows, dimension: int, runs: int, *, noise: NoiseSource | None = None
+) -> list[Score]:
+    """Release several times at each ε (once if slow), with fresh noise if none is given, and compare with the truth."""
     names = contender.methods(dimension)
     results = {name: Score(name, contender.published_rows, name in DRAWN, [], [], []) for name in names}
     for epsilon in EPSILONS:
         outcomes = [
-            released(contender, truth, epsilon, run)
+            released(contender, truth, epsilon, run, ke.SystemNoise() if noise is None else noise)
             for run in range(1 if contender.slow else max(runs, contender.least_runs))
         ]
         for name, score in results.items():
@@ -86,14 +89,16 @@ def scores(contender: Contender, truth: OfRows, dimension: int, runs: int) -> li
     return list(results.values())
 
 
-def released(contender: Contender, truth: OfRows, epsilon: float, run: int) -> dict[str, tuple[float, int, float]]:
+def released(
+    contender: Contender, truth: OfRows, epsilon: float, run: int, noise: NoiseSource
+) -> dict[str, tuple[float, int, float]]:
     """Measure once, fit with each method: error, number of points, CPU seconds."""
     privacy = ke.Privacy(epsilon=epsilon, delta=DELTA)
     context = Context(
         domain=VectorDomain(truth.kernel),
         privacy=privacy,
         ledger=ke.MemoryLedger(privacy),
-        noise=ke.SystemNoise(),
+        noise=noise,
         seed=ke.PublicSeed(run),
         threads=os.cpu_count() or 1,
     )
