@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from kernelease.analysis.estimands import NUMERIC
+from kernelease.analysis.groups import no_label
 from kernelease.analysis.representatives import LEAST, YEAR, atom_numbers, extremes, middles_and_halves
 from kernelease.arrays import Floats
-from kernelease.errors import ParameterError, nearest
+from kernelease.errors import ParameterError
 from kernelease.estimate.marginal import Marginal, Way, best_ways, parts_of
 from kernelease.estimate.products import OffsetSums
 from kernelease.table.columns.cells import Celled
@@ -81,9 +82,7 @@ def response_numbers(
             "one of logistic()."
         )
     if formula.value not in labels:
-        raise ParameterError(
-            f"logistic: column {column.name!r} has no value {formula.value!r}.{nearest(formula.value, labels)}"
-        )
+        raise no_label(formula.value, labels, f"among the values of {column.name}")
     numbers = (np.arange(column.size) == labels.index(formula.value)).astype(np.float64)
     numbers[len(labels) :] = np.nan
     return column, numbers

@@ -48,7 +48,7 @@ class Groups(Mapping[Label, Estimate]):
 
     def __getitem__(self, label: Label) -> Estimate:
         if label not in self.estimates:
-            raise _no_label(label, self.estimates, f"by {join_label(self.by)}")
+            raise no_label(label, self.estimates, f"by {join_label(self.by)}")
         return self.estimates[label]
 
     def __iter__(self) -> Iterator[Label]:
@@ -143,7 +143,7 @@ class EstimateTable:
         row, column = place
         for label, known in ((row, self.rows), (column, self.columns)):
             if label not in known:
-                raise _no_label(label, known, f"in {self.title}")
+                raise no_label(label, known, f"in {self.title}")
         return self.estimates[self.rows.index(row)][self.columns.index(column)]
 
     def __str__(self) -> str:
@@ -159,7 +159,8 @@ class EstimateTable:
         return html_table((self.title, *self.columns), rows)
 
 
-def _no_label(label: object, known: Iterable[Label], where: str) -> LabelError:
+def no_label(label: object, known: Iterable[Label], where: str) -> LabelError:
+    """The error for a label that is not there: what is like it, and which there are."""
     told = [join_label(one) for one in known]
     wanted = join_label(label) if isinstance(label, str | tuple) else str(label)
     listed = "; ".join(told[:_MOST_TOLD]) + ("; …" if len(told) > _MOST_TOLD else "")
@@ -249,7 +250,7 @@ class Regression(Mapping[str, Estimate]):
 
     def __getitem__(self, name: str) -> Estimate:
         if name not in self.coefficients:
-            raise _no_label(name, self.coefficients, f"in {self.formula}")
+            raise no_label(name, self.coefficients, f"in {self.formula}")
         return self.coefficients[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -336,7 +337,7 @@ class RegressionGroups(Mapping[Label, Regression]):
 
     def __getitem__(self, label: Label) -> Regression:
         if label not in self.models:
-            raise _no_label(label, self.models, f"by {join_label(self.by)}")
+            raise no_label(label, self.models, f"by {join_label(self.by)}")
         return self.models[label]
 
     def __iter__(self) -> Iterator[Label]:
